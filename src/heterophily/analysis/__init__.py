@@ -1,0 +1,1 @@
+"""What a graph is like: homophily, compatibility and the diagnosis."""

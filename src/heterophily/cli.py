@@ -1,0 +1,167 @@
+"""The command `heterophily`: every command is one short function that calls the public API.
+
+Heavy imports stand inside the commands, so that `--help` answers at once. A problem of the input
+ends with exit code 2 and one sentence.
+"""
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from heterophily import __version__
+from heterophily.errors import HeterophilyError
+
+app = typer.Typer(
+    name="heterophily",
+    help="Graph neural networks where connected nodes differ.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAPH",
+        help="A dataset name (see `heterophily datasets`), the embedded graph `digits`, a folder "
+        "with edges.csv and nodes.csv, or a .csv, .tsv, .parquet, .npz, .graphml or "
+        ".safetensors file.",
+    ),
+]
+Nodes = Annotated[
+    Path | None,
+    typer.Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+class Pattern(StrEnum):
+    """Which other classes a class likes."""
+
+    easy = "easy"
+    hard = "hard"
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"heterophily {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def datasets(as_json: Json = False) -> None:
+    """List the datasets, measured on the files that are here."""
+    from heterophily.data.catalog import CATALOG
+    from heterophily.data.statistics import measure_statistics
+    from heterophily.report.console import console, dataset_table
+
+    rows = [measure_statistics(dataset) for dataset in CATALOG.values()]
+    if as_json:
+        _print_json([row.to_dict() for row in rows])
+    else:
+        console().print(dataset_table(rows))
+
+
+@app.command()
+def download(
+    names: Annotated[list[str], typer.Argument(help="Names of datasets, or `all`.")],
+) -> None:
+    """Fetch and verify the files of datasets, so that later runs need no network."""
+    from heterophily.data.catalog import CATALOG, lookup
+    from heterophily.data.store import fetch
+
+    wanted = list(CATALOG.values()) if names == ["all"] else [lookup(name) for name in names]
+    for dataset in wanted:
+        paths = fetch(dataset)
+        typer.echo(f"{dataset.name}: {len(paths)} files in {next(iter(paths.values())).parent}")
+
+
+@app.command()
+def diagnose(
+    source: Source,
+    nodes: Nodes = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the compatibility matrix to a .png, .pdf or .svg.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Tell whether a graph is homophilous or heterophilous, and what that suggests."""
+    from heterophily.analysis.diagnosis import diagnose
+    from heterophily.data.loading import open_graph
+    from heterophily.report.console import console, diagnosis_view
+
+    diagnosis = diagnose(open_graph(source, nodes=nodes))
+    if as_json:
+        _print_json(diagnosis.to_dict())
+    else:
+        console().print(diagnosis_view(diagnosis))
+    if plot is not None:
+        typer.echo(f"wrote {diagnosis.plot(plot)}", err=True)
+
+
+@app.command()
+def audit(source: Source, nodes: Nodes = None, as_json: Json = False) -> None:
+    """Look for duplicate nodes, leakage between splits, tiny classes and other flaws."""
+    from heterophily.data.audit import examine
+    from heterophily.data.loading import open_graph
+    from heterophily.report.console import audit_view, console
+
+    found = examine(open_graph(source, nodes=nodes))
+    if as_json:
+        _print_json(found.to_dict())
+    else:
+        console().print(audit_view(found))
+
+
+@app.command()
+def synthesize(
+    out: Annotated[Path, typer.Argument(help="File to write, ending in .safetensors.")],
+    base: Annotated[
+        str, typer.Option(help="Graph whose nodes, features and labels are kept.")
+    ] = "digits",
+    homophily: Annotated[float, typer.Option(min=0, max=1, help="Diagonal of M.")] = 0.2,
+    pattern: Annotated[
+        Pattern,
+        typer.Option(help="easy: a class likes its two neighbors on a ring; hard: all alike."),
+    ] = Pattern.easy,
+    degree: Annotated[float, typer.Option(min=0, help="Average number of neighbors.")] = 18,
+    seed: Annotated[int, typer.Option(help="Seed of the random edges.")] = 0,
+) -> None:
+    """Draw new edges between the nodes of a graph, with a chosen compatibility matrix M."""
+    from heterophily.data.loading import open_graph
+    from heterophily.data.synthetic import synthetic_graph
+
+    if out.suffix != ".safetensors":
+        raise HeterophilyError(f"a graph is saved as .safetensors, got {out.name!r}")
+    graph = synthetic_graph(
+        open_graph(base), homophily=homophily, pattern=pattern.value, degree=degree, seed=seed
+    )
+    typer.echo(f"wrote {graph.save(out)}: {graph.name}, {graph.n_edges:,} edges")
+
+
+def _print_json(content: Any) -> None:
+    typer.echo(json.dumps(content, indent=2, default=str))
+
+
+def main() -> None:
+    """Run the command line; problems of the input become one sentence and exit code 2."""
+    try:
+        app()
+    except HeterophilyError as error:
+        sys.exit(_fail(str(error)))
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            sys.exit(0)
+        sys.exit(_fail(f"{error.strerror or error}: {error.filename or 'no file name'}"))
+
+
+def _fail(sentence: str) -> int:
+    typer.secho(f"heterophily: {sentence}", fg="red", err=True)
+    return 2

@@ -1,0 +1,1 @@
+"""Datasets: catalog, file formats, store, splits, synthetic graphs and the audit."""

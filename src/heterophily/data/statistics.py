@@ -1,0 +1,77 @@
+"""The paper's table of datasets, measured on the files."""
+
+from dataclasses import asdict, dataclass
+
+from heterophily.analysis.homophily import measure_homophily
+from heterophily.data.catalog import Dataset
+from heterophily.data.loading import load
+from heterophily.data.store import is_present
+from heterophily.graph import PARTS
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """One row: sizes, degree and homophily, counted on the edges that the paper counts."""
+
+    name: str
+    present: bool  # measured on the files; else declared by the catalog
+    n_nodes: int
+    n_edges: int
+    n_features: int
+    n_classes: int
+    average_degree: float
+    undirected: bool
+    edge_homophily: float
+    train_val_test: tuple[int, ...] | None
+    splits: str | None  # official or random
+    citation: str
+    licence: str
+
+    def to_dict(self) -> dict[str, object]:
+        """The row as plain data."""
+        return asdict(self)
+
+
+def measure_statistics(dataset: Dataset) -> Statistics:
+    """Measure a dataset whose files are here, or repeat what the catalog declares."""
+    return _measured(dataset) if is_present(dataset) else _declared(dataset)
+
+
+def _measured(dataset: Dataset) -> Statistics:
+    graph = load(dataset.name)
+    adjacency = graph.adjacency if dataset.paper_counts == "stored" else graph.symmetric
+    split = graph.split("0")
+    return Statistics(
+        name=dataset.name,
+        present=True,
+        n_nodes=graph.n_nodes,
+        n_edges=adjacency.n_entries,
+        n_features=graph.n_features,
+        n_classes=graph.n_classes,
+        average_degree=adjacency.n_entries / graph.n_nodes,
+        undirected=dataset.undirected,
+        edge_homophily=measure_homophily(adjacency, graph.labels, graph.n_classes).edge,
+        train_val_test=tuple(len(split.parts[part]) for part in PARTS),
+        splits=split.origin,
+        citation=dataset.citation,
+        licence=dataset.licence,
+    )
+
+
+def _declared(dataset: Dataset) -> Statistics:
+    edges = dataset.paper_edges or dataset.n_symmetric
+    return Statistics(
+        name=dataset.name,
+        present=False,
+        n_nodes=dataset.n_nodes,
+        n_edges=edges,
+        n_features=dataset.n_features,
+        n_classes=dataset.n_classes,
+        average_degree=edges / dataset.n_nodes,
+        undirected=dataset.undirected,
+        edge_homophily=dataset.edge_homophily,
+        train_val_test=None,
+        splits=None,
+        citation=dataset.citation,
+        licence=dataset.licence,
+    )
