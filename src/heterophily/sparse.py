@@ -302,13 +302,18 @@ class _EdgeSoftmax(torch.autograd.Function):
         return flow.sub_(share * mean), None
 
 
+def _on_cpu(pattern: Pattern, tensor: Tensor) -> bool:
+    """Whether the fast kernels apply; they want at least one entry."""
+    return tensor.device.type == "cpu" and pattern.n_entries > 0
+
+
 def _product(pattern: Pattern, values: Tensor | None, dense: Tensor) -> Tensor:
     if dense.dim() == 3:
         heads = range(dense.shape[1])
         columns = [None if values is None else values[:, h].contiguous() for h in heads]
         parts = [_product(pattern, columns[h], dense[:, h].contiguous()) for h in heads]
         return torch.stack(parts, dim=1)
-    if dense.device.type != "cpu" or not pattern.n_entries:
+    if not _on_cpu(pattern, dense):
         return _plain_product(pattern, values, dense)
     return F.embedding_bag(
         pattern.indices,
@@ -330,7 +335,7 @@ def _dots(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     if left.dim() == 3:
         pairs = zip(left.unbind(1), right.unbind(1), strict=True)
         return torch.stack([_dots(pattern, a.contiguous(), b.contiguous()) for a, b in pairs], 1)
-    if left.device.type != "cpu" or not pattern.n_entries:
+    if not _on_cpu(pattern, left):
         return _plain_dots(pattern, left, right)
     layout = pattern._layout.to(left.dtype)
     return torch.sparse.sampled_addmm(layout, left.contiguous(), right.T, beta=0).values()
@@ -342,7 +347,7 @@ def _plain_dots(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
 
 def _row_sums(pattern: Pattern, values: Tensor) -> Tensor:
     columns = values.unsqueeze(-1) if values.dim() == 1 else values
-    if values.device.type != "cpu" or not pattern.n_entries:
+    if not _on_cpu(pattern, values):
         sums = columns.new_zeros(pattern.shape[0], columns.shape[1])
         sums = sums.index_add_(0, pattern.rows, columns)
     else:
