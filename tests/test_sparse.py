@@ -7,7 +7,7 @@ import torch
 from torch.autograd import gradcheck
 
 from heterophily import sparse
-from heterophily.sparse import Matrix, Pattern, edge_softmax, sddmm, segment_sum, spmm
+from heterophily.sparse import Matrix, Pattern, edge_softmax, edge_sum, sddmm, segment_sum, spmm
 
 N, M, D, H = 13, 9, 5, 3
 
@@ -112,6 +112,14 @@ def test_segment_sum_equals_dense_row_sums(pattern, heads):
     expected = torch.zeros(N, *heads, dtype=torch.double).index_add(0, pattern.rows, values)
     torch.testing.assert_close(segment_sum(pattern, values), expected)
     assert gradcheck(lambda v: segment_sum(pattern, v), (values,))
+
+
+@pytest.mark.parametrize("heads", [(), (H,)])
+def test_edge_sum_equals_a_broadcast_sum(pattern, heads):
+    left, right = doubles(N, *heads), doubles(M, *heads, seed=2)
+    expected = (left[:, None] + right[None, :])[mask(pattern)]
+    torch.testing.assert_close(edge_sum(pattern, left, right), expected)
+    assert gradcheck(lambda a, b: edge_sum(pattern, a, b), (left, right))
 
 
 @pytest.mark.parametrize("scale", [1.0, 500.0], ids=["small scores", "scores that overflow exp"])

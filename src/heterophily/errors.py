@@ -12,5 +12,5 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> HeterophilyError
     """Build the error for a misspelt name: `no dataset "cora2"; did you mean "cora"?`."""
     names = sorted(known)
     close = get_close_matches(name, names, n=1)
-    hint = f'did you mean "{close[0]}"?' if close else f"there are {', '.join(names)}"
+    hint = f'did you mean "{close[0]}"?' if close else f"there are {', '.join(names) or 'none'}"
     return HeterophilyError(f'no {kind} "{name}"; {hint}')

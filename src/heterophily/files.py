@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -63,9 +64,10 @@ def read_npz(path: Path) -> Graph:
     `test_masks` of shape (S, N) or (N,) become splits.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-    except (OSError, ValueError) as error:
+        # NumPy leaves a path open that is not a zip file, and returns the array of a npy file.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+            arrays = dict(content)
+    except (OSError, EOFError, TypeError, ValueError, BadZipFile) as error:
         raise HeterophilyError(
             f"{path} is not an npz file of plain arrays ({error}); save it without pickled objects"
         ) from error
@@ -114,7 +116,7 @@ def read_graphml(path: Path) -> Graph:
 
     try:
         graph = nx.read_graphml(path)
-    except (ParseError, nx.NetworkXError) as error:
+    except (ParseError, ValueError, nx.NetworkXError) as error:
         raise HeterophilyError(f"{path} is not readable GraphML: {error}") from error
     return Graph.from_networkx(graph).replace(name=path.stem)
 
@@ -150,7 +152,8 @@ def _tensors_of(graph: Graph) -> dict[str, Tensor]:
         encoded = json.dumps(graph.node_ids).encode()
         tensors["node_ids"] = torch.from_numpy(np.frombuffer(encoded, dtype=np.uint8).copy())
     for name, split in graph.splits.items():
-        tensors |= {f"splits.{name}.{part}": nodes for part, nodes in split.parts.items()}
+        # Splits may share a part; safetensors wants each tensor to own its memory.
+        tensors |= {f"splits.{name}.{part}": nodes.clone() for part, nodes in split.parts.items()}
     return {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
 
 
@@ -160,13 +163,20 @@ def load_graph(path: Path | str) -> Graph:
         with safe_open(path, framework="pt") as file:
             facts = json.loads((file.metadata() or {}).get("graph", "{}"))
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, FileNotFoundError) as error:
+    except (SafetensorError, OSError, json.JSONDecodeError) as error:
         raise HeterophilyError(f"{path} is not a saved graph: {error}") from error
     if facts.get("format") != FORMAT:
         raise HeterophilyError(
             f"{path} is a safetensors file, but not a graph of format {FORMAT}; "
             "write it with Graph.save"
         )
+    try:
+        return _graph_of(tensors, facts)
+    except KeyError as error:
+        raise HeterophilyError(f"{path} lacks {error}; write it again with Graph.save") from error
+
+
+def _graph_of(tensors: dict[str, Tensor], facts: dict[str, Any]) -> Graph:
     ids = tensors.get("node_ids")
     return Graph(
         adjacency=_pattern(tensors, "adjacency", len(tensors["labels"])),

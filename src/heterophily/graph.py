@@ -7,7 +7,7 @@ message passing works. Edge weights do not exist here: A_r is an indicator. Labe
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -87,6 +87,15 @@ class Graph:
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
         check_graph(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {**fields, "splits": dict(self.splits)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "splits", MappingProxyType(state["splits"]))
 
     @classmethod
     def from_edges(
@@ -168,6 +177,16 @@ class Graph:
             digest.update(part.detach().cpu().contiguous().numpy().data)
         return digest.hexdigest()
 
+    def remember(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Compute something that depends on this graph alone, once, and keep it with the graph."""
+        if key not in self._remembered:
+            self._remembered[key] = compute()
+        return self._remembered[key]
+
+    @cached_property
+    def _remembered(self) -> dict[Hashable, Any]:
+        return {}
+
     def split(self, name: str) -> Split:
         """Look up a split by name."""
         if name not in self.splits:
@@ -223,7 +242,7 @@ class Graph:
     def to_scipy(self) -> "sp.csr_array":
         """The adjacency as stored, as a SciPy array of ones."""
         ones = torch.ones(self.n_edges)
-        return Matrix(self.adjacency, ones).to_scipy()
+        return Matrix(self.adjacency, ones).to_scipy().copy()
 
     @classmethod
     def from_files(cls, path: Path | str, *, nodes: Path | str | None = None) -> "Graph":

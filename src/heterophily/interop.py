@@ -1,5 +1,6 @@
 """Graphs to and from PyTorch Geometric, NetworkX and SciPy."""
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def from_pyg(data: "Data", *, name: str = "graph") -> Graph:
         edges.T,
         data.x,
         labels=data.y,
-        n_nodes=data.num_nodes,
+        n_nodes=data.get("num_nodes"),
         splits=_splits_of_masks({part: data.get(f"{part}_mask") for part in PARTS}),
         name=name,
     )
@@ -35,7 +36,7 @@ def _splits_of_masks(masks: dict[str, Tensor | None]) -> dict[str, Split]:
     train = masks["train"]
     if train is None:
         return {}
-    columns = {k: m.reshape(len(m), -1) for k, m in masks.items() if m is not None}
+    columns = {k: m.reshape(len(m), -1).bool() for k, m in masks.items() if m is not None}
     count = columns["train"].shape[1]
     # Some datasets have many training masks and one test mask for all of them.
     wide = {k: m.expand(-1, count) for k, m in columns.items()}
@@ -67,7 +68,7 @@ def _pyg_features(graph: Graph) -> Tensor:
     matrix = graph.features
     entries = torch.stack([matrix.pattern.rows.long(), matrix.pattern.indices.long()])
     return torch.sparse_coo_tensor(
-        entries, matrix.values, matrix.shape, is_coalesced=True, check_invariants=False
+        entries, matrix.values.clone(), matrix.shape, is_coalesced=True, check_invariants=False
     )
 
 
@@ -99,18 +100,20 @@ def from_networkx(graph: "nx.Graph[Any]", *, label: str = "label") -> Graph:
 
 def _networkx_features(graph: "nx.Graph[Any]", label: str) -> Any:
     rows = [dict(graph.nodes[node]) for node in graph.nodes]
-    vectors = [row.get("x") for row in rows]
-    if any(v is not None for v in vectors):
-        if any(v is None for v in vectors):
+    vectors = [row["x"] for row in rows if np.ndim(row.get("x", 0)) == 1]
+    if vectors:
+        if len(vectors) < len(rows) or len(set(map(len, vectors))) > 1:
             raise HeterophilyError(
-                'some nodes have the attribute "x" and some do not; give all one'
+                'some nodes have a vector in the attribute "x" and some do not, or a shorter one; '
+                "give all nodes one of the same length"
             )
         return np.array(vectors, dtype=np.float32)
+    # Real covers the scalars of NumPy.
     names = sorted(
-        {k for row in rows for k, v in row.items() if k != label and isinstance(v, int | float)}
+        {k for row in rows for k, v in row.items() if k != label and isinstance(v, Real)}
     )
     for node, row in zip(graph.nodes, rows, strict=True):
-        missing = [k for k in names if not isinstance(row.get(k), int | float)]
+        missing = [k for k in names if not isinstance(row.get(k), Real)]
         if missing:
             raise HeterophilyError(f"node {node!r} has no numeric attribute {missing[0]!r}")
     return np.array([[row[k] for k in names] for row in rows], dtype=np.float32) if names else None

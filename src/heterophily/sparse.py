@@ -223,6 +223,12 @@ def segment_sum(pattern: Pattern, values: Tensor) -> Tensor:
     return result
 
 
+def edge_sum(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+    """left_i + right_j for every entry (i, j): (N,) and (M,) give (m,), with heads (m, H)."""
+    result: Tensor = _EdgeSum.apply(left, right, pattern)
+    return result
+
+
 def edge_softmax(pattern: Pattern, scores: Tensor) -> Tensor:
     """exp(s_e) / Σ_{e' in the row of e} exp(s_e') for every entry e, (m,) or (m, H)."""
     result: Tensor = _EdgeSoftmax.apply(scores, pattern)
@@ -281,6 +287,19 @@ class _SegmentSum(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return grad.index_select(0, ctx.pattern.rows), None
+
+
+class _EdgeSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor, pattern: Pattern) -> Tensor:
+        ctx.pattern = pattern
+        return left.index_select(0, pattern.rows).add_(right.index_select(0, pattern.indices))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        turned = grad.index_select(0, ctx.pattern.transposing_order)
+        return _row_sums(ctx.pattern, grad), _row_sums(ctx.pattern.T, turned), None
 
 
 class _EdgeSoftmax(torch.autograd.Function):

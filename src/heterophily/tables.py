@@ -6,6 +6,7 @@ label is unknown. Rows of the edge table are directed edges, as stored.
 """
 
 import csv
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,26 +31,25 @@ SUFFIXES = (".csv", ".tsv", ".parquet")
 
 def read_tables(edges: Path, nodes: Path | None = None) -> Graph:
     """Build a graph from an edge table and, if there is one, a node table."""
-    edge_table = _read(edges, text=(*SOURCES, *TARGETS), leading=2)
+    edge_table = _read(edges, text=(SOURCES, TARGETS))
     source, target = (_find(edge_table, names, edges) for names in (SOURCES, TARGETS))
     ends = [_ids(edge_table, column, edges) for column in (source, target)]
     if nodes is None:
         ids = sorted(set(ends[0]) | set(ends[1]))
         return Graph.from_edges(_pairs(ends, ids, edges), n_nodes=len(ids), node_ids=ids)
-    table = _read(nodes, text=(*IDS, *LABELS, *SPLITS), leading=1)
+    table = _read(nodes, text=(IDS, LABELS, SPLITS))
     id_column = _find(table, IDS, nodes)
     ids = _ids(table, id_column, nodes)
-    _check_unique(ids, nodes)
+    _check_unique(ids, "node", nodes)
     label, split = (_find(table, names, nodes, required=False) for names in (LABELS, SPLITS))
-    raw = [None] * len(ids) if label is None else table[label].to_pylist()
-    labels, classes = encode_classes(raw)
+    labels, classes = encode_classes(_texts(table, label) if label else [None] * len(ids))
     return Graph.from_edges(
         _pairs(ends, ids, edges),
         _feature_columns(table, {id_column, label, split}, ids, nodes),
         labels=labels,
         n_nodes=len(ids),
         n_classes=len(classes),
-        splits=None if split is None else {"given": _split(table[split].to_pylist(), nodes)},
+        splits=None if split is None else {"given": _split(_texts(table, split), nodes)},
         name=nodes.parent.name if nodes.stem == "nodes" else nodes.stem,
         node_ids=ids,
         class_names=classes,
@@ -71,59 +71,72 @@ def _natural(name: str) -> tuple[bool, float, str]:
         return True, 0.0, name
 
 
-def _read(path: Path, *, text: Sequence[str], leading: int) -> "pa.Table":
-    if not path.exists():
-        raise HeterophilyError(f"no table at {path}; give the path of a CSV or Parquet file")
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
+def _read(path: Path, *, text: Sequence[Sequence[str]]) -> "pa.Table":
+    import pyarrow as pa
+    from pyarrow import parquet
 
-        return pq.read_table(path)
+    if not path.is_file():
+        raise HeterophilyError(f"no table at {path}; give the path of a CSV or Parquet file")
+    try:
+        table = parquet.read_table(path) if path.suffix == ".parquet" else _read_csv(path, text)
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise HeterophilyError(f"{path} is not a readable table: {error}") from error
+    _check_unique(table.column_names, "column", path)
+    return table
+
+
+def _read_csv(path: Path, text: Sequence[Sequence[str]]) -> "pa.Table":
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
     delimiter = "\t" if path.suffix == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
         header = next(csv.reader(file, delimiter=delimiter), [])
-    as_text = {name for name in header if name.lower() in text} | set(header[:leading])
-    try:
-        return arrow_csv.read_csv(
-            path,
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types={name: pa.string() for name in as_text},
-                null_values=[""],
-                strings_can_be_null=True,
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise HeterophilyError(f"{path} is not a readable table: {error}") from error
+    as_text = {found for names in text if (found := _first(header, names))}
+    return arrow_csv.read_csv(
+        path,
+        parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types={name: pa.string() for name in as_text},
+            null_values=[""],
+            strings_can_be_null=True,
+        ),
+    )
+
+
+def _first(columns: Sequence[str], names: Sequence[str]) -> str | None:
+    """The column with the earliest of the names: `y` is a feature where there is a `label`."""
+    spelled = {column.lower(): column for column in columns}
+    return next((spelled[name] for name in names if name in spelled), None)
 
 
 def _find(table: "pa.Table", names: Sequence[str], path: Path, *, required: bool = True) -> Any:
-    found = [column for column in table.column_names if column.lower() in names]
-    if not found and required:
+    found = _first(table.column_names, names)
+    if found is None and required:
         raise HeterophilyError(
             f"{path} needs a column {' or '.join(map(repr, names))}, has "
             f"{', '.join(map(repr, table.column_names[:8]))}; rename one"
         )
-    return found[0] if found else None
+    return found
+
+
+def _texts(table: "pa.Table", column: str) -> list[Any]:
+    import pyarrow as pa
+
+    return table[column].cast(pa.string()).to_pylist()
 
 
 def _ids(table: "pa.Table", column: str, path: Path) -> list[str]:
-    import pyarrow as pa
-
-    values = table[column]
-    if values.null_count:
-        raise HeterophilyError(f"{path}: column {column!r} has {values.null_count} empty ids")
-    return [str(value) for value in values.cast(pa.string()).to_pylist()]
+    empty = table[column].null_count
+    if empty:
+        raise HeterophilyError(f"{path}: column {column!r} has {empty} empty ids; fill them")
+    return _texts(table, column)
 
 
-def _check_unique(ids: Sequence[str], path: Path) -> None:
-    seen: set[str] = set()
-    for i in ids:
-        if i in seen:
-            raise HeterophilyError(f"{path}: node {i!r} stands in two rows; keep one of them")
-        seen.add(i)
+def _check_unique(names: Sequence[str], kind: str, path: Path) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise HeterophilyError(f"{path} has {kind} {repeated[0]!r} twice; keep one of them")
 
 
 def _pairs(ends: Sequence[Sequence[str]], ids: Sequence[str], path: Path) -> Any:
@@ -165,8 +178,10 @@ def _numbers(table: "pa.Table", name: str, ids: Sequence[str], path: Path) -> An
 
 
 def _split(parts: Sequence[str | None], path: Path) -> Split:
-    cleaned = [None if p is None or p.lower() in MISSING else p.strip().lower() for p in parts]
-    wrong = sorted({p for p in cleaned if p is not None and p not in PART_NAMES})
+    cleaned = [
+        "" if p is None or p.strip().lower() in MISSING else p.strip().lower() for p in parts
+    ]
+    wrong = sorted({p for p in cleaned if p and p not in PART_NAMES})
     if wrong:
         raise HeterophilyError(f"{path}: split must be train, val, test or empty, got {wrong[0]!r}")
     names = np.array([PART_NAMES[p] if p else "" for p in cleaned])

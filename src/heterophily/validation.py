@@ -54,11 +54,16 @@ def _check_pattern(what: str, pattern: Pattern, n_columns: int) -> None:
 
 def _check_features(graph: "Graph") -> None:
     values = graph.features.values if isinstance(graph.features, Matrix) else graph.features
+    pattern = graph.features.pattern if isinstance(graph.features, Matrix) else None
+    if values.dim() != 2 if pattern is None else values.shape != pattern.indices.shape:
+        raise HeterophilyError(
+            "features must be an (N, F) matrix, a sparse one with one value per stored entry, got "
+            f"values of shape {tuple(values.shape)}; build graphs with Graph.from_edges"
+        )
     finite = torch.isfinite(values)
     if bool(finite.all()):
         return
     where = (~finite).nonzero()[0]
-    pattern = graph.features.pattern if isinstance(graph.features, Matrix) else None
     node = int(where[0] if pattern is None else pattern.rows[where[0]])
     column = int(where[1] if pattern is None else pattern.indices[where[0]])
     raise HeterophilyError(
@@ -119,9 +124,16 @@ def check_edges(pairs: Any, n_nodes: int) -> None:
         )
 
 
+def _array(values: Any, wanted: str) -> "np.ndarray[Any, Any]":
+    try:
+        return np.asarray(values.cpu() if isinstance(values, Tensor) else values)
+    except ValueError as error:
+        raise HeterophilyError(f"{wanted}, got rows of different length ({error})") from error
+
+
 def edge_array(edges: Any) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """Edges as (E, 2) node numbers."""
-    pairs = np.asarray(edges.cpu() if isinstance(edges, Tensor) else edges)
+    pairs = _array(edges, "edges must be (E, 2) pairs of node numbers")
     if pairs.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
@@ -143,7 +155,7 @@ def feature_matrix(features: Any) -> Tensor | Matrix:
         return features
     if sp.issparse(features):
         return Matrix.from_scipy(features)
-    x = torch.as_tensor(features)
+    x = features.detach() if isinstance(features, Tensor) else _dense(features)
     if x.dim() != 2:
         raise HeterophilyError(f"features must be an (N, F) matrix, got shape {tuple(x.shape)}")
     if x.layout != torch.strided:
@@ -153,18 +165,29 @@ def feature_matrix(features: Any) -> Tensor | Matrix:
     return x.to(torch.float32, copy=True)
 
 
+def _dense(features: Any) -> Tensor:
+    try:
+        return torch.from_numpy(np.require(features, requirements=["C", "W"]))
+    except (TypeError, ValueError) as error:
+        raise HeterophilyError(
+            f"features must be an (N, F) matrix of numbers, got something else ({error}); encode "
+            "text first"
+        ) from error
+
+
 def label_vector(labels: Any) -> Tensor:
     """Labels as (N,) integers."""
-    y = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
+    y = _array(labels, "labels must be one integer per node")
     y = y.squeeze(1) if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1:
         raise HeterophilyError(f"labels must be one integer per node, got shape {y.shape}")
-    whole = y.dtype.kind in "iu" or (y.dtype.kind == "f" and bool((y == np.round(y)).all()))
-    if y.size and not whole:
-        example = y[y != np.round(y)][0] if y.dtype.kind == "f" else repr(y[0])
+    whole = np.full(y.shape, y.dtype.kind in "iu")
+    if y.dtype.kind == "f":
+        whole = np.isfinite(y) & (y == np.round(y))
+    if not whole.all():
         raise HeterophilyError(
-            f"labels must be integers, -1 for unknown, got {example}; for names of classes read "
-            "tables with Graph.from_files, or encode them first"
+            f"labels must be integers, -1 for unknown, got {y[~whole].tolist()[0]!r}; for names of "
+            "classes read tables with Graph.from_files, or encode them first"
         )
     return torch.from_numpy(y.astype(np.int64))
 
@@ -182,12 +205,12 @@ def count_nodes(
         raise HeterophilyError(f"features, labels and n_nodes must agree, got {told}")
     if given:
         return next(iter(given.values()))
-    return int(pairs.max()) + 1 if len(pairs) else 0
+    return max(int(pairs.max()) + 1, 0) if len(pairs) else 0
 
 
 def node_numbers(part: Any) -> Tensor:
     """Node numbers of a mask or a list, ascending."""
-    ids = np.asarray(part.cpu() if isinstance(part, Tensor) else part)
+    ids = _array(part, "a split needs node numbers or a boolean mask")
     if ids.dtype == bool:
         ids = ids.nonzero()[0]
     if ids.size and ids.dtype.kind not in "iu":

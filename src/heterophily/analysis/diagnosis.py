@@ -5,6 +5,7 @@ matrix is discriminable "enough (depends on data)". We make that measurable: het
 if the classes of a node's neighbors tell its own class at least as often as its features do.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -73,7 +74,8 @@ class Diagnosis:
     @property
     def kind(self) -> str:
         """`homophily`, `good heterophily` or `bad heterophily`."""
-        if self.homophily_symmetric.adjusted >= HOMOPHILOUS:
+        # It is NaN, not below, if all edges lie within one class.
+        if not self.homophily_symmetric.adjusted < HOMOPHILOUS:
             return "homophily"
         rival = self.largest_class if self.feature_accuracy is None else self.feature_accuracy
         return "good heterophily" if self.neighborhood_accuracy >= rival else "bad heterophily"
@@ -108,7 +110,7 @@ class Diagnosis:
     def to_dict(self) -> dict[str, Any]:
         """All measurements as plain data, as `heterophily diagnose --json` prints them."""
         facts = {key: value for key, value in vars(self).items() if key != "mean_overlap"}
-        stored, symmetric = (asdict(facts.pop(key)) for key in ("homophily", "homophily_symmetric"))
+        stored, symmetric = (_plain(facts.pop(key)) for key in ("homophily", "homophily_symmetric"))
         return {
             **facts,
             "label_informativeness": stored.pop("label_informativeness"),
@@ -171,6 +173,11 @@ def diagnose(graph: Graph) -> Diagnosis:
         largest_class=largest,
         audit=examine(graph),
     )
+
+
+def _plain(homophily: Homophily) -> dict[str, float | None]:
+    # JSON has no NaN.
+    return {key: None if math.isnan(x) else x for key, x in asdict(homophily).items()}
 
 
 def _degree_profile(graph: Graph) -> dict[str, float]:

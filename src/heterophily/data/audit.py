@@ -14,6 +14,7 @@ import torch
 from heterophily.graph import PARTS, Graph
 from heterophily.sparse import Matrix, Pattern
 
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # an odd number with irregular bits
 TINY_CLASS = 20  # fewer nodes leave about four for testing
 
 
@@ -87,23 +88,31 @@ def twin_groups(graph: Graph) -> Any:
 
 def _fingerprints(graph: Graph) -> Any:
     rng = np.random.default_rng(0)
-    salt = rng.integers(2**63, size=(3, max(graph.n_nodes, graph.n_features) + 1), dtype=np.uint64)
+    longest = max(graph.n_nodes, graph.n_features, graph.n_classes)
+    salt = rng.integers(2**63, size=(3, longest + 1), dtype=np.uint64)
     with np.errstate(over="ignore"):
         prints = _row_sums(graph.symmetric, salt[0][graph.symmetric.indices.numpy()])
         prints += salt[1][graph.labels.numpy()]
-        return prints * np.uint64(0x9E3779B97F4A7C15) + _feature_prints(graph, salt[2])
+        return prints * GOLDEN + _feature_prints(graph, salt[2])
 
 
 def _feature_prints(graph: Graph, salt: Any) -> Any:
     if isinstance(graph.features, Matrix):
         pattern = graph.features.pattern
-        bits = graph.features.values.numpy().view(np.uint32).astype(np.uint64)
-        return _row_sums(pattern, bits * salt[pattern.indices.numpy()])
+        return _row_sums(
+            pattern, _mixed(graph.features.values.numpy()) * salt[pattern.indices.numpy()]
+        )
     prints = np.zeros(graph.n_nodes, dtype=np.uint64)
     for column, x in enumerate(graph.features.numpy().T):
-        # Adding 0 turns -0 into 0, which is the same number with other bits.
-        prints += (np.ascontiguousarray(x) + 0).view(np.uint32) * salt[column]
+        prints += _mixed(x) * salt[column]
     return prints
+
+
+def _mixed(x: Any) -> Any:
+    # Adding 0 turns -0 into 0, which is the same number with other bits. The last bits of round
+    # numbers are all 0; unmixed, so would be those of the fingerprints.
+    bits = (x + 0).view(np.uint32) * GOLDEN
+    return bits ^ (bits >> np.uint64(32))
 
 
 def _row_sums(pattern: Pattern, values: Any) -> Any:

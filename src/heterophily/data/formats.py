@@ -23,8 +23,8 @@ SPARSE_BELOW = 0.1
 def heterophilous_npz(paths: dict[str, Path]) -> Graph:
     """The npz of heterophilous-graphs: `edges` (E, 2), `node_features`, `node_labels`."""
     (path,) = paths.values()
-    with np.load(path, allow_pickle=False) as file:
-        edges, features, labels = (file[k] for k in ("edges", "node_features", "node_labels"))
+    arrays = _arrays(path)
+    edges, features, labels = (arrays[k] for k in ("edges", "node_features", "node_labels"))
     return Graph.from_edges(edges, sparse_if_worth(features), labels=labels)
 
 
@@ -81,15 +81,20 @@ def planetoid(paths: dict[str, Path]) -> Graph:
 def gnn_benchmark_npz(paths: dict[str, Path]) -> Graph:
     """The npz of gnn-benchmark: `adj_*` and `attr_*` are the parts of compressed matrices."""
     (path,) = paths.values()
-    with np.load(path, allow_pickle=False) as file:
-        adjacency, attributes = (_compressed(file, kind) for kind in ("adj", "attr"))
-        labels = file["labels"]
-    return Graph.from_scipy(adjacency, attributes, labels=labels)
+    arrays = _arrays(path)
+    adjacency, attributes = (_compressed(arrays, kind) for kind in ("adj", "attr"))
+    return Graph.from_scipy(adjacency, attributes, labels=arrays["labels"])
 
 
-def _compressed(file: Any, kind: str) -> sp.csr_array:
+def _arrays(path: Path) -> dict[str, Any]:
+    # NumPy does not close a broken archive that it opened itself.
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+        return dict(file)
+
+
+def _compressed(arrays: dict[str, Any], kind: str) -> sp.csr_array:
     data, indices, indptr, shape = (
-        file[f"{kind}_{part}"] for part in ("data", "indices", "indptr", "shape")
+        arrays[f"{kind}_{part}"] for part in ("data", "indices", "indptr", "shape")
     )
     return sp.csr_array((data, indices, indptr), shape=tuple(shape))
 
@@ -138,8 +143,8 @@ def read_format(name: str, paths: dict[str, Path]) -> Graph:
     """Read files of a named format; a file that does not follow it is one clear error."""
     try:
         return FORMATS[name](paths)
-    except (KeyError, IndexError, OSError, ValueError) as error:
-        if isinstance(error, HeterophilyError):
-            raise
+    except HeterophilyError:
+        raise
+    except Exception as error:  # NumPy, SciPy, zip and JSON each fail in their own ways
         files = ", ".join(str(path) for path in paths.values())
         raise HeterophilyError(f"{files} is not in the format {name}: {error!r}") from error

@@ -24,7 +24,7 @@ def load(name: str, *, seed: int | None = None) -> Graph:
     graph = read_format(dataset.format, fetch(dataset)).replace(name=name)
     check_sizes(graph, dataset)
     path = find(dataset, "splits.npz") if seed is None else None
-    splits = official_splits(path) if path else random_splits(graph, seed=seed or 0)
+    splits = official_splits(path, graph.n_nodes) if path else random_splits(graph, seed=seed or 0)
     return graph.replace(splits=splits)
 
 

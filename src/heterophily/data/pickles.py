@@ -30,6 +30,15 @@ ALLOWED: dict[tuple[str, str], Any] = {
     ("scipy.sparse.csr", "csr_matrix"): sp.csr_matrix,
     ("scipy.sparse._csr", "csr_matrix"): sp.csr_matrix,
 }
+# What a truncated, forged or foreign pickle raises while it is read.
+HARMLESS = (
+    pickle.UnpicklingError,
+    EOFError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    ValueError,
+)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -57,7 +66,7 @@ def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> Any:
         reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         _, _, dtype = reader(file)
         if dtype.hasobject:
-            return _checked(np.asarray(_read(file, path)).item())
+            return _read(file, path)
     with archive.open(name) as file:
         return npy.read_array(file, allow_pickle=False)
 
@@ -65,11 +74,15 @@ def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> Any:
 def _read(file: IO[bytes], path: Path) -> Any:
     try:
         return _checked(_Unpickler(file, encoding="latin1").load())
-    except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, TypeError) as error:
-        raise HeterophilyError(f"{path} is refused: {error}") from error
+    except HARMLESS as error:
+        reason = " ".join(str(error).split())
+        raise HeterophilyError(f"{path} is refused: {reason}") from error
 
 
 def _checked(content: Any) -> Any:
+    # An npz wraps an object in an array of one.
+    if isinstance(content, np.ndarray) and content.dtype.hasobject:
+        content = content.item()
     # A pickled matrix may claim indices that it does not have.
     if sp.issparse(content):
         content.check_format(full_check=True)  # type: ignore[attr-defined]

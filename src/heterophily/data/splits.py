@@ -1,24 +1,35 @@
 """Splits of the nodes: the paper's official ten, or fresh random ones of the same proportions."""
 
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
 from heterophily.errors import HeterophilyError
 from heterophily.files import npz_splits
-from heterophily.graph import Graph, Split
+from heterophily.graph import PARTS, Graph, Split
 
 TRAIN, VAL = 0.48, 0.32  # the remaining fifth is the test set
 N_SPLITS = 10
 
 
-def official_splits(path: Path) -> dict[str, Split]:
+def official_splits(path: Path, n_nodes: int) -> dict[str, Split]:
     """Read the ten official splits, boolean arrays `train`, `val`, `test` of shape (10, N)."""
-    with np.load(path, allow_pickle=False) as file:
-        splits = npz_splits({key: file[key] for key in file.files}, origin="official")
-    if not splits:
-        raise HeterophilyError(f"{path} has no masks train, val, test; fetch the file anew")
-    return splits
+    try:
+        # NumPy does not close a broken archive that it opened itself.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            masks = {part: file[part] for part in PARTS}
+    except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile) as error:
+        raise HeterophilyError(
+            f"{path} has no masks train, val, test ({error!r}); fetch the file anew"
+        ) from error
+    if any(mask.dtype != bool or mask.shape != (N_SPLITS, n_nodes) for mask in masks.values()):
+        shapes = ", ".join(f"{mask.dtype} {mask.shape}" for mask in masks.values())
+        raise HeterophilyError(
+            f"{path} must have boolean masks of shape {(N_SPLITS, n_nodes)}, got {shapes}; fetch "
+            "the file anew"
+        )
+    return npz_splits(masks, origin="official")
 
 
 def draw_split(graph: Graph, seed: int) -> Split:

@@ -46,6 +46,13 @@ def target_matrix(class_sizes: Any, homophily: float, *, pattern: Any) -> Any:
         raise HeterophilyError(
             "preferences must be symmetric and non-negative with a zero diagonal"
         )
+    u = _balancing(sizes, preferences)
+    q = u[:, None] * preferences * u[None, :] / sizes[:, None]
+    return homophily * np.eye(len(sizes)) + (1 - homophily) * q
+
+
+def _balancing(sizes: Any, preferences: Any) -> Any:
+    """Find u > 0 with Σ_j u_i Π_ij u_j = n_i; without a solution the iteration diverges."""
     u = np.sqrt(sizes)
     for _ in range(100_000):
         mass = u * (preferences @ u)
@@ -54,15 +61,14 @@ def target_matrix(class_sizes: Any, homophily: float, *, pattern: Any) -> Any:
                 "every class needs another class to connect to; check preferences"
             )
         if np.abs(mass / sizes - 1).max() < 1e-12:
-            break
+            return u
         u = u * np.sqrt(sizes / mass)
-    else:
-        raise HeterophilyError(
-            "no graph with equal degrees has these preferences: one class is larger than all that "
-            "may connect to it; use a flatter pattern"
-        )
-    q = u[:, None] * preferences * u[None, :] / sizes[:, None]
-    return homophily * np.eye(len(sizes)) + (1 - homophily) * q
+        if u.max() > 1e100:
+            break
+    raise HeterophilyError(
+        "no graph with equal degrees has these preferences: one class is larger than all that "
+        "may connect to it; use a flatter pattern"
+    )
 
 
 def draw_edges(labels: Any, matrix: Any, *, degree: float, seed: int = 0) -> Any:

@@ -86,7 +86,7 @@ def _facts(d: Diagnosis) -> Table:
         f"guessing the largest class {d.largest_class:.1%}",
     }
     for name, value in rows.items():
-        table.add_row(Text(name, style="dim"), value)
+        table.add_row(Text(name, style="dim"), Text(value))
     return table
 
 
@@ -96,10 +96,10 @@ def _compatibility(d: Diagnosis) -> RenderableType:
     table = Table(box=None, title="Compatibility matrix", title_style="bold", title_justify="left")
     table.add_column("")
     for name in d.class_names:
-        table.add_column(name[:10], justify="right")
+        table.add_column(Text(name[:10]), justify="right")
     peak = d.compatibility.max()
     for name, row in zip(d.class_names, d.compatibility, strict=True):
-        table.add_row(name[:18], *(_shaded(value, value / peak) for value in row))
+        table.add_row(Text(name[:18]), *(_shaded(value, value / peak) for value in row))
     return Group(table, Text(""))
 
 

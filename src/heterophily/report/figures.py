@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".pdf", ".svg")
 COLORS = "Blues"  # one hue from light to dark: it survives a grey print
 MOST_NUMBERS = 18  # classes up to which every cell carries its number
+LONGEST_NAME = 28  # characters of a class name; the rest would crowd out the matrix
 TEXT, SMALL = 10.0, 9.0  # points
 
 
@@ -28,9 +29,11 @@ def draw_compatibility(
     k = len(names)
     size = max(4.5, min(SMALL, 80 / k))
     image = axes.imshow(matrix, cmap=COLORS, vmin=0, vmax=peak or float(matrix.max()) or 1.0)
+    shown = [n if len(n) <= LONGEST_NAME else f"{n[: LONGEST_NAME - 1]}…" for n in names]
     slanted = max(map(len, names)) > 3
-    axes.set_xticks(range(k), names, fontsize=size, rotation=45 if slanted else 0)
-    axes.set_yticks(range(k), names, fontsize=size)
+    # A dollar in a name begins no formula.
+    axes.set_xticks(range(k), shown, fontsize=size, rotation=45 if slanted else 0, parse_math=False)
+    axes.set_yticks(range(k), shown, fontsize=size, parse_math=False)
     for label in axes.get_xticklabels() if slanted else ():
         label.set(ha="right", rotation_mode="anchor")
     axes.set_xticks([i - 0.5 for i in range(1, k)], minor=True)
@@ -38,7 +41,7 @@ def draw_compatibility(
     axes.grid(which="minor", color="white", linewidth=1.0)
     axes.tick_params(which="both", length=0)
     axes.spines[:].set_visible(False)
-    axes.set_title(title, fontsize=TEXT + 1, pad=8)
+    axes.set_title(title, fontsize=TEXT + 1, pad=8, parse_math=False)
     axes.set_xlabel("class of neighbor", fontsize=TEXT)
     axes.set_ylabel("class of node", fontsize=TEXT)
     if k <= MOST_NUMBERS:
@@ -63,7 +66,8 @@ def save_compatibility(
     from matplotlib.figure import Figure
 
     side = min(9.0, 2.4 + 0.3 * len(names))
-    figure = Figure(figsize=(side + 0.9, side), layout="constrained")
+    room = 0.05 * min(LONGEST_NAME, max(map(len, names)))
+    figure = Figure(figsize=(side + 0.9 + room, side + room), layout="constrained")
     axes = figure.subplots()
     image = draw_compatibility(axes, matrix, names, title=title)
     add_scale(figure, image, [axes])

@@ -1,0 +1,1 @@
+"""HTMP, heterophilous message passing: neighborhoods, guidance, COMBINE and FUSE as parts of a row."""

@@ -1,0 +1,115 @@
+"""COMBINE as an adaptive sum, Σ_r α_r ⊙ Z_r with learned weights per node or per layer (AdaAdd)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heterophily.htmp.combine import Combine, Messages
+from heterophily.htmp.part import Dense, Scene, Setting, Size, scalar, uniform
+
+
+@dataclass(frozen=True)
+class AdaptiveSum(Combine):
+    """κ Σ_r α_r ⊙ Z_r, α = softmax( [sig(norm(Z_1) a_1) ‖ ..] V / R ) per node (ACM-GCN).
+
+    κ is 3 for three channels and 1 otherwise, as in the published program; `norm` adds a layer norm.
+    """
+
+    norm: bool | Setting = False
+    symbol = "AdaAdd"
+
+    def weights(self, size: Size) -> dict[str, nn.Module | nn.Parameter]:
+        """a (R, d) and V (R, R), and the norms."""
+        r, d = size.n_channels, size.d_out
+        found: dict[str, nn.Module | nn.Parameter] = {
+            "a": uniform(1.0, r, d),
+            "V": uniform(r**-0.5, r, r),
+        }
+        if self.norm:
+            found["norms"] = nn.ModuleList(nn.LayerNorm(d) for _ in range(r))
+        return found
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """κ Σ_r α_r ⊙ Z_r."""
+        count = len(messages)
+        states = [n(m) for n, m in zip(w.norms, messages, strict=True)] if self.norm else messages
+        scores = torch.stack([m @ a for m, a in zip(states, w.a, strict=True)], dim=1)
+        alpha = (torch.sigmoid(scores) @ w.V / count).softmax(dim=1)
+        scene.note("alpha", alpha)
+        return weigh(messages, alpha * 3 if count == 3 else alpha)
+
+
+@dataclass(frozen=True)
+class SimilaritySum(Combine):
+    """s ⊙ Z_2 + (1 - s) ⊙ Z_3 + γ k ⊙ Z_1, s = sig(Z a + β), k = Z u + κ (SimP-GCN)."""
+
+    ego_weight: float | Setting = 0.1  # γ
+    bias_init: float | Setting = 0.0  # initial β
+    symbol = "AdaAdd"
+
+    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+        """a and u (d_in), β and κ."""
+        return {
+            "a": uniform(1.0, size.d_in, 1),
+            "beta": scalar(self.bias_init),  # type: ignore[arg-type]
+            "u": uniform(1.0, size.d_in, 1),
+            "kappa": scalar(0.0),
+        }
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """The balance of graph and features, and the node itself."""
+        ego, graph, features = messages
+        balance = torch.sigmoid(heard @ w.a + w.beta)
+        own = heard @ w.u + w.kappa
+        return torch.lerp(features, graph, balance) + self.ego_weight * own * ego
+
+
+@dataclass(frozen=True)
+class AttentionSum(Combine):
+    """Σ_r β_r ⊙ Z_r, β = softmax over r of v · tanh(Z_r Q + q) per node (UGCN).
+
+    `head = none` mixes log-softmaxed states instead, which the program reads as classes.
+    """
+
+    width_inside: int = 16
+    head: str | Setting = "linear"
+    symbol = "AdaAdd"
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """Q, q and v."""
+        inside = Dense(size.d_out, self.width_inside)
+        return {"inside": inside, "v": Dense(self.width_inside, 1, bias=False)}
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """Σ_r β_r ⊙ Z_r."""
+        scores = torch.cat([w.v(torch.tanh(w.inside(m))) for m in messages], dim=1)
+        states = [m.log_softmax(dim=1) for m in messages] if self.head == "none" else messages
+        return weigh(states, scores.softmax(dim=1))
+
+
+@dataclass(frozen=True)
+class GlobalSum(Combine):
+    """softplus(ς) (ω_1 Z_p + ω_2 Z_n + ω_3 Z), ω a softmax of three numbers per layer (GGCN)."""
+
+    scale_init: float = 2.0  # initial ς
+    symbol = "AdaAdd"
+
+    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+        """ς and the numbers before the softmax, one per channel."""
+        return {"scale": scalar(self.scale_init), "omega": nn.Parameter(torch.zeros(size.n_channels))}
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """softplus(ς) Σ_r ω_r Z_r."""
+        shares = w.omega.softmax(dim=0) * F.softplus(w.scale)
+        return weigh(messages, shares.unsqueeze(0))
+
+
+def weigh(messages: Messages, weights: Tensor) -> Tensor:
+    """Σ_r weights[:, r] ⊙ Z_r."""
+    total = weights[:, 0:1] * messages[0]
+    for r, message in enumerate(messages[1:], start=1):
+        total = torch.addcmul(total, weights[:, r : r + 1], message)
+    return total

@@ -1,0 +1,118 @@
+"""A_r ⊙ B_r: one message path, an operator with `@`, and which state it listens to.
+
+A neighborhood times a guidance is a channel: `Hop(1) * RowMean()`. What it becomes in a forward pass is
+an operator: a sparse matrix, the identity, a complement I - B, a power, or anything else with `@`.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor
+
+from heterophily.htmp.part import Setting, choose
+from heterophily.sparse import Matrix, Pattern
+
+if TYPE_CHECKING:
+    from heterophily.htmp.guidance import Guidance
+    from heterophily.htmp.neighborhoods import Neighborhood
+
+STATES = ("previous", "first", "nodes", "prototypes")
+
+
+class Operator(Protocol):
+    """Anything that maps states of all nodes to messages for all nodes."""
+
+    def __matmul__(self, state: Tensor) -> Tensor:
+        """The messages, (N, d)."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One neighborhood with its guidance, and the state that it hears.
+
+    `hears`: the previous layer, the first state Z⁰, `nodes` (a learned row per node, for structure), or
+    the prototypes. `activation`: where the nonlinearity of a message stands, if not where the recipe says.
+    """
+
+    neighborhood: "Neighborhood"
+    guidance: "Guidance"
+    hears: str = "previous"
+    when: bool | Setting = True
+    activation: str | None = None
+
+    def __post_init__(self) -> None:
+        choose("the state that a channel hears", self.hears, STATES)
+
+    def hearing(self, state: str) -> "Channel":
+        """The same channel, listening to another state."""
+        return dataclasses.replace(self, hears=state)
+
+    def only_when(self, condition: bool | Setting) -> "Channel":
+        """The same channel, left out where the setting is off."""
+        return dataclasses.replace(self, when=condition)
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """I @ Z = Z."""
+
+    def __matmul__(self, state: Tensor) -> Tensor:
+        return state
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    """diag(v) @ Z."""
+
+    values: Tensor  # (N,)
+
+    def __matmul__(self, state: Tensor) -> Tensor:
+        return self.values.unsqueeze(1) * state
+
+
+@dataclass(frozen=True, eq=False)
+class Complement:
+    """(I - B) @ Z = Z - B @ Z."""
+
+    matrix: Matrix
+
+    def __matmul__(self, state: Tensor) -> Tensor:
+        return state - self.matrix @ state
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """B^k @ Z by k products; B^k is never formed."""
+
+    matrix: Matrix
+    times: int
+
+    def __matmul__(self, state: Tensor) -> Tensor:
+        for _ in range(self.times):
+            state = self.matrix @ state
+        return state
+
+
+def apply_all(operators: Sequence[Any], states: Sequence[Tensor]) -> list[Tensor]:
+    """Each operator times its state; those that share one fixed matrix share one product."""
+    base = [op.matrix if isinstance(op, Complement) else op for op in operators]
+    results: dict[int, Tensor] = {}
+    for i, matrix in enumerate(base):
+        if i in results or not isinstance(matrix, Matrix | Pattern):
+            continue
+        group = [j for j in range(i, len(base)) if base[j] is matrix and states[j].dim() == 2]
+        if len(group) > 1:
+            product = matrix @ torch.cat([states[j] for j in group], dim=1)
+            parts = product.split([states[j].shape[1] for j in group], dim=1)
+            results |= dict(zip(group, parts, strict=True))
+    return [
+        operators[i] @ state if i not in results else _finish(operators[i], state, results[i])
+        for i, state in enumerate(states)
+    ]
+
+
+def _finish(operator: Any, state: Tensor, product: Tensor) -> Tensor:
+    return state - product if isinstance(operator, Complement) else product

@@ -1,0 +1,172 @@
+"""COMBINE: one state from the messages of all channels (paper, Section 3).
+
+Add, weighted add, concatenation, and concatenation with learned dimensions; the adaptive sums are in
+`adaptive.py`. `symbol` is how the paper's table writes it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heterophily.htmp.part import Dense, Scene, Setting, Size, choose
+
+Messages = Sequence[Tensor]
+
+
+@dataclass(frozen=True)
+class Combine:
+    """The base of all COMBINE: calling it is the verb."""
+
+    symbol = "/"
+
+    def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+        """Weights of one layer; d_out is the width of a message."""
+        return {}
+
+    def common(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+        """Weights that all layers share."""
+        return {}
+
+    def width(self, size: Size) -> int:
+        """Width of the combined state; d_out is the width of a message."""
+        return size.d_out
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """Z from Z_1, .., Z_R; `heard` is the state that the first channel heard."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Only(Combine):
+    """The message of the only channel."""
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """Z_1."""
+        return messages[0]
+
+
+@dataclass(frozen=True)
+class Add(Combine):
+    """Σ_r Z_r; messages narrower than the first are concatenated before they are added to it."""
+
+    symbol = "Add"
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """Z_1 + .. + Z_R."""
+        first, rest = messages[0], messages[1:]
+        if rest and rest[0].shape[1] < first.shape[1]:
+            return first + torch.cat(list(rest), dim=1)
+        return torch.stack(list(messages)).sum(dim=0) if len(messages) > 3 else sum(rest, first)
+
+
+@dataclass(frozen=True)
+class WeightedAdd(Combine):
+    """ω_1 Z_1 + ω_2 Z_2 with given weights, ω_2 = 1 - ω_1 if left out."""
+
+    first: float | Setting
+    second: float | Setting | None = None
+    symbol = "WeightedAdd"
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """ω_1 Z_1 + ω_2 Z_2."""
+        one: Any = self.first
+        two: Any = 1 - one if self.second is None else self.second
+        return torch.add(two * messages[1] if two != 1 else messages[1], messages[0], alpha=one)
+
+
+@dataclass(frozen=True)
+class LearnedAdd(Combine):
+    """Z_1 + ω Z_2 + b with a learned number ω (HOG-GCN)."""
+
+    symbol = "WeightedAdd"
+
+    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+        """ω, uniform in (½, 1), and b."""
+        spread = size.d_out**-0.5
+        return {
+            "weight": nn.Parameter(torch.empty(()).uniform_(0.5, 1)),
+            "b": nn.Parameter(torch.empty(size.d_out).uniform_(-spread, spread)),
+        }
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """Z_1 + ω Z_2 + b."""
+        return messages[0] + w.weight * messages[1] + w.b
+
+
+@dataclass(frozen=True)
+class Concat(Combine):
+    """[Z_1 ‖ .. ‖ Z_R]; `last = mean` averages in the last layer, which must be K wide (Geom-GCN)."""
+
+    last: str = "concat"
+    symbol = "Cat"
+
+    def _averages(self, layer: int, n_layers: int) -> bool:
+        return self.last == "mean" and layer == n_layers
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """Remembers nothing but whether this is the last layer."""
+        return {"mean": nn.Identity()} if self._averages(size.layer, size.n_layers) else {}
+
+    def width(self, size: Size) -> int:
+        """R d, or d for a mean."""
+        wide = 1 if self._averages(size.layer, size.n_layers) else size.n_channels
+        return size.d_out * wide
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """[Z_1 ‖ .. ‖ Z_R], or their mean."""
+        if hasattr(w, "mean"):
+            return torch.stack(list(messages)).mean(dim=0)
+        return torch.cat(list(messages), dim=1)
+
+
+@dataclass(frozen=True)
+class AdaptiveConcat(Combine):
+    """G ⊙ z + (1 - G) ⊙ m: a gate orders the dimensions of ego and neighbors (OrderedGNN).
+
+    q = cumsum(softmax([z ‖ m] W_g + b_g)) over c chunks, g^l = g^(l-1) + (1 - g^(l-1)) ⊙ q, and G repeats each
+    column of g^l d/c times; a layer norm follows. `gate`: `ordered`; `simple`, a sigmoid; `off`, m alone.
+    """
+
+    n_chunks: int | Setting = 64
+    shared: bool | Setting = True
+    gate: str | Setting = "ordered"
+    symbol = "AdaCat"
+
+    def __post_init__(self) -> None:
+        choose("gate", self.gate, ("ordered", "simple", "off"))
+
+    def _gate(self, size: Size) -> dict[str, nn.Module]:
+        return {"gate": Dense(2 * size.d_out, int(self.n_chunks))}  # type: ignore[arg-type]
+
+    def common(self, size: Size) -> dict[str, nn.Module]:
+        """The gate, if all layers share it."""
+        return self._gate(size) if self.shared else {}
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """The layer norm, and the gate if each layer has its own."""
+        own = {} if self.shared else self._gate(size)
+        return {"norm": nn.LayerNorm(size.d_out), **own}
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """LN(G ⊙ z + (1 - G) ⊙ m)."""
+        ego, mean = messages
+        if self.gate == "off":
+            return w.norm(mean)  # type: ignore[no-any-return]
+        gate = self.order(messages, w, scene)
+        wide = gate.repeat_interleave(ego.shape[1] // gate.shape[1], dim=1)
+        return w.norm(torch.lerp(mean, ego, wide))  # type: ignore[no-any-return]
+
+    def order(self, messages: Messages, w: Any, scene: Scene) -> Tensor:
+        """g^l (N, c), non-decreasing along chunks and along layers."""
+        dense = (scene.common if self.shared else w).gate
+        raw = dense(torch.cat(list(messages), dim=1))
+        if self.gate == "simple":
+            return torch.sigmoid(raw)
+        opened = raw.softmax(dim=1).cumsum(dim=1)
+        before = scene.memory.get("gate")
+        gate = opened if before is None else before + (1 - before) * opened
+        scene.memory["gate"] = gate
+        return gate

@@ -1,0 +1,174 @@
+"""Z⁰: the first state, from features, from structure, or from both.
+
+An encoder that `predicts` ends in K columns: the classifier comes before propagation.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heterophily.htmp.guidance import SymmetricMean
+from heterophily.htmp.neighborhoods import Raw, WithSelf
+from heterophily.htmp.part import Dense, Scene, Setting, Size, activate, drop
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The base of all encoders: calling it with the dropped input is the verb."""
+
+    needs_structure = False  # whether a weight belongs to each node, so that no other graph fits
+
+    def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+        """Weights; d_in is F and d_out the width."""
+        return {}
+
+    def width(self, size: Size) -> int:
+        """Width of Z⁰."""
+        return size.d_out
+
+    def __call__(self, x: Any, w: Any, scene: Scene) -> Any:
+        """Z⁰ from X, dropped while training."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class AsIs(Encoder):
+    """Z⁰ = X."""
+
+    def width(self, size: Size) -> int:
+        """F."""
+        return size.d_in
+
+    def __call__(self, x: Any, w: Any, scene: Scene) -> Any:
+        """X."""
+        return x
+
+
+@dataclass(frozen=True)
+class Embed(Encoder):
+    """z ← LN( f( drop_p(z) W + b ) ), n times, from F to d columns.
+
+    `dropout` is p between the layers and after the last one if `drop_output`; the norm is optional.
+    """
+
+    n_layers: int | Setting = 1
+    activation: str | Setting = "relu"
+    bias: bool = True
+    law: str = "linear"
+    gain: float = 1.0
+    norm: bool = False
+    dropout: float | Setting = 0.0
+    drop_output: bool = False
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """Dense layers F → d → .. → d, and norms."""
+        count = int(self.n_layers)  # type: ignore[arg-type]
+        sizes = [size.d_in] + [size.d_out] * count
+        dense = [self._dense(i, o) for i, o in zip(sizes[:-1], sizes[1:], strict=True)]
+        found: dict[str, nn.Module] = {"dense": nn.ModuleList(dense)}
+        if self.norm:
+            found["norms"] = nn.ModuleList(nn.LayerNorm(size.d_out) for _ in dense)
+        return found
+
+    def _dense(self, i: int, o: int) -> Dense:
+        dense = Dense(i, o, bias=self.bias, law=self.law)
+        if self.law == "glorot_normal" and dense.bias is not None:
+            nn.init.uniform_(dense.bias, -(i**-0.5), i**-0.5)
+            with torch.no_grad():
+                dense.weight.mul_(self.gain)
+        return dense
+
+    def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
+        """f(X W + b)."""
+        rate: Any = self.dropout
+        for i, dense in enumerate(w.dense):
+            x = drop(x, rate, training=scene.training) if i else x
+            x = activate(dense(x), str(self.activation))
+            x = w.norms[i](x) if self.norm else x
+        return drop(x, rate, training=scene.training) if self.drop_output else x  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Predict(Encoder):
+    """Z⁰ = drop_q( drop_p( relu(X W_1 + b_1) ) W_2 + b_2 ), (N, K)."""
+
+    bias: bool = True
+    dropout: float | Setting = 0.0  # p
+    output_dropout: float | Setting = 0.0  # q
+
+    def width(self, size: Size) -> int:
+        """K."""
+        return size.n_classes
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """W_1 (F, d) and W_2 (d, K)."""
+        inner = Dense(size.d_in, size.d_out, bias=self.bias)
+        return {"inner": inner, "outer": Dense(size.d_out, size.n_classes, bias=self.bias)}
+
+    def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
+        """The classifier before propagation."""
+        p: Any = self.dropout
+        q: Any = self.output_dropout
+        hidden = drop(F.relu(w.inner(x)), p, training=scene.training)
+        return drop(w.outer(hidden), q, training=scene.training)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class PredictBoth(Predict):
+    """Z⁰ = drop_p( relu( δ (X W_x + b_x) + (1-δ)(S° W_a + b_a) ) ) W_o + b_o, (N, K) (GloGNN)."""
+
+    share: float | Setting = 0.5  # δ
+    needs_structure = True
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """W_x (F, d), W_a (N, d) and W_o (d, K)."""
+        n = size.graph.n_nodes
+        return {**super().weights(size), "structure": Dense(n, size.d_out)}
+
+    def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
+        """Features and structure, mixed and classified."""
+        delta: Any = self.share
+        filter_ = fixed_filter(scene)
+        structure = filter_ @ w.structure.weight + w.structure.bias
+        hidden = F.relu(torch.lerp(structure, w.inner(x), delta))
+        p: Any = self.dropout
+        return w.outer(drop(hidden, p, training=scene.training))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Link(Encoder):
+    """relu( [h_A ‖ h_X] W + b + h_A + h_X ), h_A = A W_A + b_A, h_X = X W_X + b_X (LINKX)."""
+
+    dropout: float | Setting = 0.0
+    needs_structure = True
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """W_A (N, d), W_X (F, d) and W (2d, d)."""
+        d = size.d_out
+        return {
+            "structure": Dense(size.graph.n_nodes, d),
+            "features": Dense(size.d_in, d),
+            "both": Dense(2 * d, d),
+        }
+
+    def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
+        """Structure and features side by side, and added."""
+        adjacency = scene.graph.remember(Raw(), lambda: Raw().indicator(scene.graph))
+        structure = adjacency @ w.structure.weight + w.structure.bias
+        features = w.features(x)
+        joined = w.both(torch.cat([structure, features], dim=1))
+        rate: Any = self.dropout
+        state = F.relu(joined + structure + features)
+        return drop(state, rate, training=scene.training)  # type: ignore[no-any-return]
+
+
+def fixed_filter(scene: Scene) -> Any:
+    """S° = S(A + I), computed once per graph."""
+    channel = WithSelf() * SymmetricMean()
+    graph = scene.graph
+    indicator = graph.remember(channel.neighborhood, lambda: WithSelf().indicator(graph))
+    return SymmetricMean().remembered(graph, channel, indicator)

@@ -1,0 +1,84 @@
+"""FUSE: one representation from the states of all layers Z⁰, .., Z^L (paper, Section 3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heterophily.htmp.part import Setting, choose
+
+LAWS = ("ppr", "nppr", "sgc", "random")
+
+
+@dataclass(frozen=True)
+class Last:
+    """Z = Z^L."""
+
+    symbol = "Z^L"
+
+    def weights(self, n_layers: int) -> dict[str, nn.Parameter]:
+        """None."""
+        return {}
+
+    def width(self, widths: Sequence[int]) -> int:
+        """The width of the last state."""
+        return widths[-1]
+
+    def __call__(self, states: Sequence[Any], w: Any) -> Any:
+        """Z^L."""
+        return states[-1]
+
+
+@dataclass(frozen=True)
+class ConcatLayers(Last):
+    """Z = [Z⁰ ‖ .. ‖ Z^L]."""
+
+    symbol = "Cat"
+
+    def width(self, widths: Sequence[int]) -> int:
+        """The sum of all widths."""
+        return sum(widths)
+
+    def __call__(self, states: Sequence[Any], w: Any) -> Tensor:
+        """[Z⁰ ‖ .. ‖ Z^L]."""
+        return torch.cat(list(states), dim=1)
+
+
+@dataclass(frozen=True)
+class AdaptiveLayers(Last):
+    """Z = Σ_l γ_l Z^l with one learned number of either sign per layer (GPR-GNN).
+
+    Initial γ: `ppr` α(1-α)^l and (1-α)^L at the end; `nppr` α^l / Σ|γ|; `sgc` 1 at layer α; `random`.
+    """
+
+    teleport: float | Setting = 0.1  # α
+    law: str | Setting = "ppr"
+    symbol = "AdaAdd"
+
+    def __post_init__(self) -> None:
+        choose("gamma_init", self.law, LAWS)
+
+    def weights(self, n_layers: int) -> dict[str, nn.Parameter]:
+        """γ (L + 1)."""
+        return {"gamma": nn.Parameter(self._initial(n_layers))}
+
+    def _initial(self, n_layers: int) -> Tensor:
+        alpha: Any = self.teleport
+        steps = torch.arange(n_layers + 1.0)
+        if self.law == "ppr":
+            gamma = alpha * (1 - alpha) ** steps
+            gamma[-1] = (1 - alpha) ** n_layers
+            return gamma
+        if self.law == "sgc":
+            return (steps == round(alpha)).float()
+        raw = alpha**steps if self.law == "nppr" else 2 * torch.rand(n_layers + 1) - 1
+        return raw / raw.abs().sum()
+
+    def __call__(self, states: Sequence[Any], w: Any) -> Tensor:
+        """Σ_l γ_l Z^l."""
+        total: Tensor = w.gamma[0] * states[0]
+        for gamma, state in zip(w.gamma[1:], states[1:], strict=True):
+            total = torch.addcmul(total, gamma, state)
+        return total

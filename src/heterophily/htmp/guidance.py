@@ -1,0 +1,297 @@
+"""B_r: how much each neighbor counts (paper, Section 3 and Appendix A).
+
+Degree averages are computed once per graph; attention, gates and estimated relations look at the state
+in every layer. A guidance of one's own defines `matrix(indicator)` if it is fixed, or
+`values(seen, w)`, one value per entry of the neighborhood, if it looks at the state.
+
+Symbols: Z the state that a channel hears, U = Z W its message before aggregation, i receives from j.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heterophily.graph import Graph
+from heterophily.htmp.channel import Channel, Complement, Diagonal, Identity, Repeated
+from heterophily.htmp.neighborhoods import Ego, Indicator, geometric_relations
+from heterophily.htmp.part import Scene, Setting, Size, choose, matrix, uniform
+from heterophily.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a guidance may look at."""
+
+    channel: Channel
+    indicator: Indicator
+    heard: Any  # Z (N, d_in)
+    message: Tensor  # U (N, d_out)
+    scene: Scene
+
+    @property
+    def pattern(self) -> Pattern:
+        """The entries of the neighborhood."""
+        return pattern_of(self.indicator)
+
+
+@dataclass(frozen=True)
+class Guidance:
+    """The base of all guidance: `operator(seen, w)` is the verb."""
+
+    symbol = "B"
+    kind = "AdaWeight"  # of the paper's three: DegAvg, AdaWeight, RelaEst
+
+    def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+        """Weights of one layer."""
+        return {}
+
+    def common(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+        """Weights that all layers share."""
+        return {}
+
+    def operator(self, seen: Seen, w: Any) -> Any:
+        """A_r ⊙ B_r as something with `@`."""
+        return Matrix(seen.pattern, self.values(seen, w))
+
+    def values(self, seen: Seen, w: Any) -> Tensor:
+        """One value per entry of the neighborhood, (m,) or (m, H)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Fixed(Guidance):
+    """Guidance that depends on the graph alone and is computed once."""
+
+    symbol = "B^d"
+    kind = "DegAvg"
+
+    def matrix(self, indicator: Indicator) -> Matrix:
+        """A_r ⊙ B_r."""
+        raise NotImplementedError
+
+    def operator(self, seen: Seen, w: Any) -> Any:
+        """The matrix, to the power that the neighborhood wants."""
+        matrix = self.remembered(seen.scene.graph, seen.channel, seen.indicator)
+        power = seen.channel.neighborhood.power
+        return matrix if power == 1 else Repeated(matrix, power) if power else Identity()
+
+    def remembered(self, graph: Graph, channel: Channel, indicator: Indicator) -> Matrix:
+        """The matrix of this graph and neighborhood, computed once."""
+        found: Matrix = graph.remember(
+            (self, channel.neighborhood), lambda: self.matrix(indicator)
+        )
+        return found
+
+
+@dataclass(frozen=True)
+class Uniform(Guidance):
+    """1 on every entry: I for the ego neighborhood, the plain sum for others."""
+
+    symbol = "I"
+    kind = "DegAvg"
+
+    def operator(self, seen: Seen, w: Any) -> Any:
+        """I, or the indicator itself."""
+        return Identity() if isinstance(seen.channel.neighborhood, Ego) else seen.indicator
+
+
+@dataclass(frozen=True)
+class SymmetricMean(Fixed):
+    """S(M) = D^(-1/2) M D^(-1/2), D the row sums of M."""
+
+    def matrix(self, indicator: Indicator) -> Matrix:
+        """1/√(d_i d_j), times the weights of the neighborhood if it has any."""
+        root = inverse(row_sums(indicator).sqrt())
+        return scaled(indicator, root, root)
+
+
+@dataclass(frozen=True)
+class RowMean(Fixed):
+    """R(M) = D^(-1) M; empty rows stay zero."""
+
+    def matrix(self, indicator: Indicator) -> Matrix:
+        """1/d_i, times the weights of the neighborhood if it has any."""
+        return scaled(indicator, inverse(row_sums(indicator)), None)
+
+
+@dataclass(frozen=True)
+class Rest(Guidance):
+    """I - B: what the average of the neighbors does not explain."""
+
+    of: Fixed = RowMean()
+    kind = "DegAvg"
+
+    @property
+    def symbol(self) -> str:  # type: ignore[override]
+        """I-B^d."""
+        return f"I-{self.of.symbol}"
+
+    def operator(self, seen: Seen, w: Any) -> Complement:
+        """Z - B Z."""
+        return Complement(self.of.remembered(seen.scene.graph, seen.channel, seen.indicator))
+
+
+@dataclass(frozen=True)
+class Attention(Guidance):
+    """α = softmax_nbr( lrelu_0.2(U_i · r + U_j · s) ), per head.
+
+    A weighted neighborhood multiplies α by its weights. `aggregate = mean` divides once more by the number
+    of neighbors, as WRGNN's program does.
+    """
+
+    slope: float = 0.2
+    aggregate: str | Setting = "sum"
+    relations: int = 0  # R of WRGNN, whose initial law depends on it
+    symbol = "B^aw"
+
+    def __post_init__(self) -> None:
+        choose("aggregate", self.aggregate, ("sum", "mean"))
+
+    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+        """r and s, one row per head."""
+        heads = size.heads
+        if self.relations:
+            bound = (6 / (self.relations + 2 * size.d_out)) ** 0.5
+            return {name: uniform(bound, heads, size.d_out) for name in ("r", "s")}
+        spread = 2**0.5 * (2 / (heads * size.d_out + size.d_out)) ** 0.5
+        return {name: nn.Parameter(spread * torch.randn(heads, size.d_out)) for name in ("r", "s")}
+
+    def values(self, seen: Seen, w: Any) -> Tensor:
+        """α (m, H), or (m,) if messages have no heads."""
+        message = seen.message
+        left, right = ((message * v.view(message.shape[1:])).sum(dim=-1) for v in (w.r, w.s))
+        scores = F.leaky_relu(edge_sum(seen.pattern, left, right), self.slope)
+        share = edge_softmax(seen.pattern, scores)
+        if isinstance(seen.indicator, Matrix):
+            share = share * seen.indicator.values
+        if self.aggregate == "mean":
+            degrees = seen.pattern.degrees.to(share.dtype).clamp_min(1)
+            share = share / degrees.index_select(0, seen.pattern.rows)
+        return share
+
+
+@dataclass(frozen=True)
+class SignedAttention(Guidance):
+    """tanh( w · [Z_i ‖ Z_j] + c ) / √(d_i d_j): weights of either sign."""
+
+    symbol = "B^naw"
+
+    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+        """w (2d) and c."""
+        spread = 1.414 * (2 / (2 * size.d_in + 1)) ** 0.5
+        return {
+            "w": nn.Parameter(spread * torch.randn(2, size.d_in)),
+            "c": uniform((2 * size.d_in) ** -0.5, 1),
+        }
+
+    def values(self, seen: Seen, w: Any) -> Tensor:
+        """One signed value per entry."""
+        left, right = (seen.heard @ row for row in w.w)
+        return torch.tanh(edge_sum(seen.pattern, left + w.c, right)) * symmetric_values(seen)
+
+
+@dataclass(frozen=True)
+class Gate(Guidance):
+    """σ_ij / d_i with σ_ij = sig( lrelu_0.2(s · U_j + r · U_i) ), U = Z W_g: the homophilous share.
+
+    `other` gives the heterophilous share (1 - σ_ij) / d_i of the same gate; with `hears = ego` its message
+    is the receiver's own state, as in a published program.
+    """
+
+    other: bool = False
+    hears: str | Setting = "neighbour"
+
+    def __post_init__(self) -> None:
+        choose("hetero_message", self.hears, ("neighbour", "ego"))
+
+    @property
+    def symbol(self) -> str:  # type: ignore[override]
+        """B^aw or 1-B^aw."""
+        return "1-B^aw" if self.other else "B^aw"
+
+    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+        """W_g (d_in, d_out), r and s; the other share has none of its own."""
+        if self.other:
+            return {}
+        d = size.d_out
+        bound = (6 / (1 + d)) ** 0.5
+        return {"W": matrix(size.d_in, d), "r": uniform(bound, d), "s": uniform(bound, d)}
+
+    def operator(self, seen: Seen, w: Any) -> Any:
+        """The weighted neighbors, or Σ_j (1 - σ_ij) / d_i times the node itself."""
+        if self.hears == "neighbour":
+            return super().operator(seen, w)
+        return Diagonal(segment_sum(seen.pattern, self.values(seen, w)))
+
+    def values(self, seen: Seen, w: Any) -> Tensor:
+        """σ_ij / d_i, or (1 - σ_ij) / d_i."""
+        memory, key = seen.scene.memory, ("gate", seen.scene.layer)
+        if key not in memory:
+            u = seen.heard @ w.W
+            gate = torch.sigmoid(F.leaky_relu(edge_sum(seen.pattern, u @ w.r, u @ w.s), 0.2))
+            memory[key] = gate
+            seen.scene.note("gate", (seen.pattern, gate))
+        share = 1 - memory[key] if self.other else memory[key]
+        means = inverse(seen.pattern.degrees.to(share.dtype))
+        return share * means.index_select(0, seen.pattern.rows)
+
+
+def pattern_of(indicator: Indicator) -> Pattern:
+    """The entries of a neighborhood, with or without weights."""
+    return indicator.pattern if isinstance(indicator, Matrix) else indicator
+
+
+def row_sums(indicator: Indicator) -> Tensor:
+    """Weighted degrees, (N,)."""
+    if isinstance(indicator, Matrix):
+        return segment_sum(indicator.pattern, indicator.values)
+    return indicator.degrees.float()
+
+
+def inverse(values: Tensor) -> Tensor:
+    """1/v with 1/0 := 0."""
+    return torch.where(values > 0, 1 / values.clamp_min(1e-30), 0.0)
+
+
+def scaled(indicator: Indicator, left: Tensor, right: Tensor | None) -> Matrix:
+    """diag(left) M diag(right)."""
+    pattern = pattern_of(indicator)
+    values = left.index_select(0, pattern.rows)
+    if right is not None:
+        values = values * right.index_select(0, pattern.indices)
+    return pattern * (values * indicator.values if isinstance(indicator, Matrix) else values)
+
+
+def symmetric_values(seen: Seen) -> Tensor:
+    """1/√(d_i d_j) on the entries of a neighborhood, computed once per graph."""
+    key = ("symmetric", seen.channel.neighborhood)
+    found: Matrix = seen.scene.graph.remember(key, lambda: SymmetricMean().matrix(seen.indicator))
+    return found.values
+
+
+@dataclass(frozen=True)
+class RelationMean(Fixed):
+    """D^(-1/2) A_r D^(-1/2), D counting the entries of all nine relations of Geom-GCN, or of one."""
+
+    degree: str | Setting = "union"
+    overlap: str | Setting = "both"
+
+    def __post_init__(self) -> None:
+        choose("degree", self.degree, ("union", "relation"))
+
+    def operator(self, seen: Seen, w: Any) -> Matrix:
+        """The relation, scaled by the degrees of all relations."""
+        graph, key = seen.scene.graph, (self, seen.channel.neighborhood)
+        found: Matrix = graph.remember(key, lambda: self._scaled(graph, seen.indicator))
+        return found
+
+    def _scaled(self, graph: Graph, indicator: Indicator) -> Matrix:
+        if self.degree == "relation":
+            return SymmetricMean().matrix(indicator)
+        relations = geometric_relations(graph, str(self.overlap)).values()
+        root = inverse((1 + sum(row_sums(relation) for relation in relations)).sqrt())
+        return scaled(indicator, root, root)

@@ -1,0 +1,308 @@
+"""A_r: which nodes send messages to a node (paper, Section 3 and Appendix A).
+
+A neighborhood is an indicator: a 0/1 pattern whose row i lists the nodes that i hears, or, where the
+method says so, a pattern that carries weights or counts. `symbol` is how the paper's table writes it.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from heterophily.graph import Graph
+from heterophily.htmp.channel import Channel
+from heterophily.htmp.part import Setting, choose
+from heterophily.sparse import Matrix, Pattern
+
+if TYPE_CHECKING:
+    from heterophily.htmp.guidance import Guidance
+
+Indicator = Pattern | Matrix
+
+
+@dataclass(frozen=True)
+class Neighborhood:
+    """The base of all neighborhoods: `indicator(graph)` is the verb, `*` joins a guidance."""
+
+    symbol = "A_c"
+    kind = "ReDef"  # of the paper's three: Raw, ReDef, Dis
+    power = 1  # how often the guidance is applied
+
+    def indicator(self, graph: Graph) -> Indicator:
+        """A_r of a graph."""
+        raise NotImplementedError
+
+    def __mul__(self, guidance: "Guidance") -> Channel:
+        return Channel(self, guidance)
+
+
+@dataclass(frozen=True)
+class Ego(Neighborhood):
+    """I: a node hears itself."""
+
+    symbol = "I"
+    kind = "Raw"
+
+    def indicator(self, graph: Graph) -> Pattern:
+        """I."""
+        return _diagonal(graph)
+
+
+@dataclass(frozen=True)
+class Raw(Neighborhood):
+    """A: the neighbors of the symmetrised graph; `loops` adds the node, as some programs do."""
+
+    loops: bool | Setting = False
+    weight: float | Setting = 1.0
+    symbol = "A"
+    kind = "Raw"
+
+    def indicator(self, graph: Graph) -> Indicator:
+        """A ∪ Aᵀ without self-loops, or with one for each node, times the weight."""
+        pattern = with_diagonal(graph.symmetric) if self.loops else graph.symmetric
+        weight: Any = self.weight
+        return pattern if weight == 1 else pattern * torch.full((pattern.n_entries,), weight)
+
+
+@dataclass(frozen=True)
+class WithSelf(Neighborhood):
+    """Ã = A + I: the neighbors and the node itself; `extra` makes it A + 2I, as some programs do."""
+
+    extra: bool | Setting = False
+    symbol = "Ã"
+    kind = "Raw"
+
+    def indicator(self, graph: Graph) -> Indicator:
+        """A + I, or A + 2I."""
+        pattern = with_diagonal(graph.symmetric)
+        return pattern * (1 + (pattern.rows == pattern.indices).float()) if self.extra else pattern
+
+
+@dataclass(frozen=True)
+class Hop(Neighborhood):
+    """A_hk: the nodes at distance exactly k; for k = 2 also by the threshold of a program."""
+
+    k: int = 2
+    rule: str | Setting = "strict"
+
+    def __post_init__(self) -> None:
+        choose("second_hop", self.rule, ("strict", "thresholded"))
+
+    @property
+    def symbol(self) -> str:  # type: ignore[override]
+        """A for k = 1, else A_hk."""
+        return "A" if self.k == 1 else f"A_h{self.k}"
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """One hop is the raw neighborhood."""
+        return "Raw" if self.k == 1 else "ReDef"
+
+    def indicator(self, graph: Graph) -> Pattern:
+        """1[distance = k]."""
+        from heterophily.htmp.hops import hop, second_hop
+
+        if self.k == 2:
+            return second_hop(graph.symmetric, rule=str(self.rule))
+        return graph.symmetric if self.k == 1 else hop(graph.symmetric, self.k)
+
+
+@dataclass(frozen=True)
+class Power(Neighborhood):
+    """Ã^k as powers of one guided matrix: the k-th power sees all nodes within k steps."""
+
+    k: int = 1
+    extra: bool | Setting = False
+
+    @property
+    def symbol(self) -> str:  # type: ignore[override]
+        """I, A, A_h2, .. as in the paper's table."""
+        return ("I", "A")[self.k] if self.k < 2 else f"A_h{self.k}"
+
+    @property
+    def power(self) -> int:  # type: ignore[override]
+        """The guidance is applied k times."""
+        return self.k
+
+    def indicator(self, graph: Graph) -> Indicator:
+        """A + I; the power is taken by the operator."""
+        return WithSelf(self.extra).indicator(graph)
+
+
+@dataclass(frozen=True)
+class PathCounts(Neighborhood):
+    """(A + I)^k with the number of paths as weights, or as an indicator."""
+
+    k: int = 2
+    hop_weights: str | Setting = "counts"
+
+    def __post_init__(self) -> None:
+        choose("hop_weights", self.hop_weights, ("counts", "binary"))
+
+    @property
+    def symbol(self) -> str:  # type: ignore[override]
+        """A_hk."""
+        return f"A_h{self.k}"
+
+    def indicator(self, graph: Graph) -> Matrix:
+        """(A + I)^k."""
+        from heterophily.htmp.hops import path_counts
+
+        counts = path_counts(graph.symmetric, k=self.k)
+        binary = self.hop_weights == "binary"
+        return counts.pattern * torch.ones_like(counts.values) if binary else counts
+
+
+@dataclass(frozen=True)
+class CommonNeighbors(Neighborhood):
+    """Two steps apart with at least `at_least` common neighbors, and the node itself."""
+
+    at_least: int = 2
+    symbol = "Ã_h2"
+
+    def indicator(self, graph: Graph) -> Pattern:
+        """1[(A²)_ij ≥ n, A_ij = 0] + I."""
+        from heterophily.htmp.hops import common_neighbors
+
+        return with_diagonal(common_neighbors(graph.symmetric, at_least=self.at_least))
+
+
+@dataclass(frozen=True)
+class FeatureNeighbors(Neighborhood):
+    """A_f: the k nodes with the most similar features, by cosine.
+
+    SimP-GCN keeps the similarities of binarised features as weights, in one direction; UGCN keeps the
+    symmetrised indicator and adds the node itself.
+    """
+
+    k: int | Setting = 20
+    weighted: bool = True
+    with_self: bool = False
+    pairs: str | Setting = "all"
+    symbol = "A_f"
+
+    def __post_init__(self) -> None:
+        choose("knn_pairs", self.pairs, ("all", "ascending"))
+
+    def indicator(self, graph: Graph) -> Indicator:
+        """Top k of the cosine similarities, or their symmetrised indicator."""
+        from heterophily.htmp.cache import cached
+        from heterophily.htmp.knn import nearest_features
+
+        found = cached(
+            graph.checksum,
+            repr(self),
+            lambda: {
+                "knn": nearest_features(
+                    graph.features,
+                    int(self.k),  # type: ignore[arg-type]
+                    binary=self.weighted,
+                    symmetric=not self.weighted,
+                    pairs=str(self.pairs),
+                )
+            },
+        )["knn"]
+        if self.weighted:
+            return found
+        return with_diagonal(found.pattern) if self.with_self else found.pattern
+
+
+@dataclass(frozen=True)
+class Geometric(Neighborhood):
+    """A_c: neighbors in the graph or in its planar embedding that lie in one quadrant of a node."""
+
+    space: str  # graph or latent
+    quadrant: int
+    overlap: str | Setting = "both"
+
+    def __post_init__(self) -> None:
+        choose("overlap", self.overlap, ("both", "latent"))
+
+    def indicator(self, graph: Graph) -> Pattern:
+        """The pairs of one space whose sender lies in one quadrant of the receiver."""
+        return geometric_relations(graph, str(self.overlap))[self.space, self.quadrant]
+
+
+def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pattern]:
+    """All eight relations of Geom-GCN, computed once per graph."""
+    from heterophily.htmp.cache import cached
+    from heterophily.htmp.geometry import relations
+
+    def compute() -> dict[str, Matrix | Pattern]:
+        found = relations(graph.symmetric, overlap=overlap)
+        return {f"{space}.{quadrant}": p for (space, quadrant), p in found.items()}
+
+    key = f"geometric {overlap}"
+    stored = graph.remember(key, lambda: cached(graph.checksum, key, compute))
+    return {(k.split(".")[0], int(k.split(".")[1])): p for k, p in stored.items()}
+
+
+@dataclass(frozen=True)
+class Structural(Neighborhood):
+    """A_c: nodes whose surroundings up to `depth` steps have similar degrees, weighted."""
+
+    depth: int = 0
+    max_depth: int | Setting = 2
+    duplicates: bool | Setting = False
+
+    def indicator(self, graph: Graph) -> Matrix:
+        """ω_t(u→v) = exp(-f_t(u,v)) / Σ_v' exp(-f_t(u,v')), stored at the receiver v."""
+        from heterophily.htmp.cache import cached
+        from heterophily.htmp.structural import structural_relations
+
+        key = f"structural {self.max_depth} {self.duplicates}"
+
+        def compute() -> dict[str, Matrix]:
+            found = structural_relations(
+                graph.symmetric,
+                depth=int(self.max_depth),  # type: ignore[arg-type]
+                duplicates=bool(self.duplicates),
+            )
+            return {str(t): matrix for t, matrix in enumerate(found)}
+
+        stored = graph.remember(key, lambda: cached(graph.checksum, key, compute))
+        relation: Matrix = stored[str(self.depth)]
+        return relation
+
+
+@dataclass(frozen=True)
+class Signed(Neighborhood):
+    """A_p or A_n: the neighbors with positive or negative similarity; the guidance tells which."""
+
+    sign: int = 1
+    kind = "Dis"
+
+    @property
+    def symbol(self) -> str:  # type: ignore[override]
+        """A_p or A_n."""
+        return "A_p" if self.sign > 0 else "A_n"
+
+    def indicator(self, graph: Graph) -> Pattern:
+        """A: the sign is found by the guidance in every layer."""
+        return graph.symmetric
+
+
+@dataclass(frozen=True)
+class AllPairs(Neighborhood):
+    """1: every node hears every node; only ever used through an operator of low rank."""
+
+    symbol = "1"
+
+    def indicator(self, graph: Graph) -> Pattern:
+        """A + I, on which the operator bases its sparse part."""
+        return with_diagonal(graph.symmetric)
+
+
+def with_diagonal(pattern: Pattern) -> Pattern:
+    """A + I."""
+    n = pattern.shape[0]
+    own = torch.arange(n)
+    rows = torch.cat([pattern.rows.long().cpu(), own])
+    columns = torch.cat([pattern.indices.long().cpu(), own])
+    return Pattern.from_edges(rows, columns, shape=(n, n)).to(pattern.indices.device)
+
+
+def _diagonal(graph: Graph) -> Pattern:
+    n: Any = graph.n_nodes
+    return Pattern.from_arrays(np.arange(n + 1), np.arange(n), n_columns=n).to(graph.labels.device)

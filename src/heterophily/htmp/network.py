@@ -1,0 +1,266 @@
+"""The only module that runs message passing: one network for every recipe.
+
+    Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R);  Z = FUSE(Z⁰, .., Z^L)
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heterophily.errors import HeterophilyError
+from heterophily.graph import Features, Graph
+from heterophily.htmp.channel import Channel, apply_all
+from heterophily.htmp.combine import Combine, Only
+from heterophily.htmp.encoder import AsIs, Embed, Predict
+from heterophily.htmp.guidance import Seen
+from heterophily.htmp.part import Dense, Scene, Size, Weights, activate, drop
+from heterophily.htmp.recipe import Recipe
+from heterophily.losses import classification
+from heterophily.sparse import Matrix
+
+NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+
+
+class Layer(nn.Module):
+    """One round of message passing over some channels."""
+
+    def __init__(
+        self, recipe: Recipe, size: Size, channels: Sequence[Channel], combine: Combine
+    ) -> None:
+        super().__init__()
+        self.recipe, self.size, self.channels, self.combination = recipe, size, channels, combine
+        sized = dataclasses.replace(size, heads=max(recipe.transform.heads(size), 1))
+        self.transform = Weights(recipe.transform.weights(sized, channels))
+        self.guidance = nn.ModuleList(
+            Weights(c.guidance.weights(dataclasses.replace(sized, indicator=_indicator(c, size.graph))))
+            for c in channels
+        )
+        joint = dataclasses.replace(size, d_out=recipe.transform.width(size))
+        self.combine = Weights(combine.weights(joint))
+        self.width = combine.width(joint)
+        self.active = not size.is_last or recipe.activate_last
+        norm = recipe.settings["norm"] if self.active else "none"
+        self.norm = NORMS[norm](self.width) if norm != "none" else None
+        self.residual = Dense(size.d_in, self.width) if recipe.settings["residual"] else None
+
+    def forward(self, heard: dict[str, Any], scene: Scene) -> Tensor:
+        """Z^l from the states that the channels hear."""
+        states = [heard[channel.hears] for channel in self.channels]
+        messages = self.messages(states, scene)
+        z = self.combination(messages, states[0], self.combine, scene)
+        z = self.recipe.transform.finish(z, messages, self.transform, scene.layer)
+        z = z if self.residual is None else z + self.residual(heard["previous"])
+        z = z if self.norm is None else self.norm(z)
+        return activate(z, str(self.recipe.activation)) if self.active else z
+
+    def messages(self, states: Sequence[Any], scene: Scene) -> list[Tensor]:
+        """(A_r ⊙ B_r) Z W_r for every channel."""
+        recipe, size = self.recipe, self.size
+        spread = recipe.transform.spread(states, self.transform, size)
+        rate: Any = recipe.dropout.message
+        spread = [drop(u, rate, training=scene.training) for u in spread]
+        spread = [torch.relu(u) if self._relu(c, "before") else u for c, u in self._pairs(spread)]
+        operators = [
+            self._operator(r, channel, states[r], spread[r], scene)
+            for r, channel in enumerate(self.channels)
+        ]
+        settled = recipe.transform.settle(apply_all(operators, spread), self.transform, size)
+        return [torch.relu(m) if self._relu(c, "after") else m for c, m in self._pairs(settled)]
+
+    def _pairs(self, items: Sequence[Any]) -> list[tuple[Channel, Any]]:
+        return list(zip(self.channels, items, strict=True))
+
+    def _relu(self, channel: Channel, where: str) -> bool:
+        if self.recipe.linear_end and self.size.is_last:
+            return False
+        place = channel.activation or self.recipe.message_activation
+        place = {True: "before", False: "after"}.get(place, place)  # type: ignore[call-overload]
+        return bool(place == where)
+
+    def _operator(self, r: int, channel: Channel, heard: Any, message: Any, scene: Scene) -> Any:
+        seen = Seen(channel, _indicator(channel, scene.graph), heard, message, scene)
+        operator = channel.guidance.operator(seen, self.guidance[r])
+        rate: Any = self.recipe.dropout.edge
+        drops = scene.training and rate and isinstance(operator, Matrix)
+        return operator.dropped(rate) if drops else operator
+
+
+class Network(nn.Module):
+    """A recipe with its weights: `forward(graph)` gives logits (N, K)."""
+
+    def __init__(self, recipe: Recipe, graph: Graph) -> None:
+        super().__init__()
+        self.recipe = recipe
+        self.n_features, self.n_classes = graph.n_features, graph.n_classes
+        self.encoding = Embed() if _wants_input_layer(recipe) else recipe.encoder
+        self.n_layers = int(recipe.settings["n_layers"])
+        size = Size(graph, graph.n_features, int(recipe.settings["width"]), len(recipe.channels))
+        self.encoder = Weights(self.encoding.weights(size))
+        first = self.encoding.width(size)
+        self.skip = Weights(recipe.skip.weights(size)) if recipe.skip else None
+        groups = [(c,) for c in recipe.channels] if recipe.separate else [recipe.channels]
+        stacks = [self._stack(size, first, group) for group in groups]
+        self.stacks = nn.ModuleList(nn.ModuleList(layers) for layers in stacks)
+        widths = [first, *(layer.width for layer in stacks[0])]
+        end = dataclasses.replace(size, d_in=widths[-1], d_out=widths[-1])
+        self.combine = Weights(recipe.combine.weights(end)) if recipe.separate else None
+        self.common = Weights(self._common(size, first))
+        self.fuse = Weights(recipe.fuse.weights(self.n_layers))
+        self.head = self._head(recipe.fuse.width(widths))
+        inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])
+        self.terms = nn.ModuleList(Weights(term.weights(inner)) for term in recipe.losses)
+        self.scene: Scene | None = None
+
+    def _stack(self, size: Size, first: int, channels: Sequence[Channel]) -> list[Layer]:
+        recipe, layers, d_in = self.recipe, [], first
+        combine = Only() if recipe.separate else recipe.combine
+        for layer in range(1, self.n_layers + 1):
+            widths = recipe.widths
+            d_out = int(widths[min(layer, len(widths)) - 1])  # type: ignore[arg-type]
+            if layer == self.n_layers and recipe.head is None:
+                d_out = size.n_classes
+            sized = dataclasses.replace(
+                size, d_in=d_in, d_out=d_out, layer=layer, n_layers=self.n_layers,
+                n_channels=len(channels),
+            )  # fmt: skip
+            layers.append(Layer(recipe, sized, channels, combine))
+            d_in = layers[-1].width
+        return layers
+
+    def _common(self, size: Size, first: int) -> dict[str, Any]:
+        sized = dataclasses.replace(size, d_in=first, d_out=first)
+        found = dict(self.recipe.combine.common(sized))
+        for channel in self.recipe.channels:
+            found |= channel.guidance.common(sized)
+        return found
+
+    def _head(self, width: int) -> Dense | None:
+        head = self.recipe.head
+        if head is None or head.kind == "none":
+            return None
+        dense = Dense(width, self.n_classes, bias=head.bias, law=head.law)
+        with torch.no_grad():
+            dense.weight.mul_(head.gain)
+        return dense
+
+    def forward(self, graph: Graph) -> Tensor:
+        """Logits (N, K)."""
+        z = self.embed(graph)
+        rate: Any = self.recipe.dropout.head
+        z = drop(z, rate, training=self.training)
+        logits: Tensor = z[:, : self.n_classes] if self.head is None else self.head(z)
+        return logits
+
+    def embed(self, graph: Graph) -> Any:
+        """Z, the fused representation before the head."""
+        self._check(graph)
+        recipe, x = self.recipe, self.input(graph)
+        scene = Scene(graph, x, self.training, self.common)
+        rate: Any = recipe.dropout.input
+        first = self.encoding(drop(x, rate, training=self.training), self.encoder, scene)
+        scene.first = first
+        outputs = []
+        for layers in self.stacks:
+            states = [first]
+            for layer, module in enumerate(layers, start=1):  # type: ignore[arg-type]
+                scene.layer = layer
+                states.append(module(self._heard(states, scene), scene))
+            outputs.append(recipe.fuse(states, self.fuse))
+        self.scene = scene
+        if self.combine is None:
+            return outputs[0]
+        return recipe.combine(outputs, None, self.combine, scene)
+
+    def _heard(self, states: list[Any], scene: Scene) -> dict[str, Any]:
+        previous, recipe = states[-1], self.recipe
+        if recipe.skip is not None:
+            previous = recipe.skip(previous, self.skip, scene)
+        elif scene.layer > 1 or not isinstance(self.encoding, AsIs):
+            rate: Any = recipe.dropout.layer
+            previous = drop(previous, rate, training=scene.training)
+        scene.memory["heard"] = previous
+        return {"previous": previous, "first": scene.first, "nodes": None}
+
+    def input(self, graph: Graph) -> Features:
+        """X, each row divided as `feature_norm` says, once per graph."""
+        norm = self.recipe.settings["feature_norm"]
+        x: Features = graph.remember(("features", norm), lambda: normalised(graph.features, norm))
+        return x
+
+    def begin(self, graph: Graph, nodes: Tensor) -> None:
+        """What the recipe's losses must do before training begins."""
+        for term, w in zip(self.recipe.losses, self.terms, strict=True):
+            term.begin(self, graph, nodes, w)
+
+    def loss(self, logits: Tensor, graph: Graph, nodes: Tensor) -> Tensor:
+        """The classification loss on `nodes` plus the terms of the recipe, after a forward pass."""
+        form = self.recipe.settings["loss"]
+        total = classification(logits[nodes], graph.labels[nodes], form=form)
+        for term, w in zip(self.recipe.losses, self.terms, strict=True):
+            total = total + term(self, self.scene, nodes, w)
+        return total
+
+    def optimizers(self) -> list[torch.optim.Optimizer]:
+        """Adam as the settings say, and a second one for parameters that stand apart."""
+        rate, decay = (self.recipe.settings[k] for k in ("learning_rate", "weight_decay"))
+        apart, named = self.recipe.apart, list(self.named_parameters())
+        aside = [p for name, p in named if apart and fnmatch(name, apart.names)]
+        main = [
+            (name, p) for name, p in named
+            if not (apart and fnmatch(name, apart.names) and not apart.both)
+        ]  # fmt: skip
+        decays = [p for name, p in main if any(fnmatch(name, str(d)) for d in self.recipe.decayed)]
+        kept = {id(p) for p in decays}
+        rest = [p for _, p in main if id(p) not in kept]
+        groups = [{"params": decays, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}]
+        found: list[torch.optim.Optimizer] = [
+            torch.optim.Adam([g for g in groups if g["params"]], lr=rate)
+        ]
+        if apart and aside:
+            found.append(torch.optim.Adam(aside, lr=rate, weight_decay=apart.weight_decay))
+        return found
+
+    def _check(self, graph: Graph) -> None:
+        if graph.n_features != self.n_features:
+            raise HeterophilyError(
+                f"{self.recipe.name} was built for {self.n_features} features, "
+                f"{graph.name} has {graph.n_features}"
+            )
+
+
+def _wants_input_layer(recipe: Recipe) -> bool:
+    return bool(recipe.settings["input_layer"]) and isinstance(recipe.encoder, AsIs)
+
+
+def _indicator(channel: Channel, graph: Graph) -> Any:
+    hood = channel.neighborhood
+    return graph.remember(hood, lambda: hood.indicator(graph))
+
+
+def normalised(features: Features, norm: str) -> Features:
+    """Rows divided by their L1 or L2 length, or by their sum; rows of zeros stay zero."""
+    if norm == "none":
+        return features
+    sparse = isinstance(features, Matrix)
+    values = features.values if isinstance(features, Matrix) else features
+    powers = {"l1": values.abs(), "l2": values.square(), "sum": values}[norm]
+    if isinstance(features, Matrix):
+        from heterophily.sparse import segment_sum
+
+        totals = segment_sum(features.pattern, powers)
+    else:
+        totals = powers.sum(dim=1)
+    lengths = totals.sqrt() if norm == "l2" else totals
+    if norm != "sum":
+        lengths = lengths.clamp_min(1e-12)
+    scale = torch.where(lengths == 0, 1.0, lengths)
+    if isinstance(features, Matrix):
+        return features.pattern * (values / scale.index_select(0, features.pattern.rows))
+    assert not sparse
+    return features / scale.unsqueeze(1)
+
+

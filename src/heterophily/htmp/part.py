@@ -1,0 +1,178 @@
+"""What the parts of a recipe share: settings by name, sizes, weights and what a part may see.
+
+A part is a frozen dataclass with one verb. If it learns, `weights(size)` says which weights it needs;
+the network owns them and hands them to the verb as `w`. Symbols: N nodes, F features, K classes, d width.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heterophily.errors import HeterophilyError
+from heterophily.graph import Features, Graph
+from heterophily.sparse import Matrix
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value that is chosen when the network is built, such as `Setting("dropout")`.
+
+    With `equals` or `at_least` it stands for a comparison, with `choose` for one of two values, with `when`
+    for 0 unless that setting is on.
+    """
+
+    name: str
+    equals: Any = None
+    at_least: int | None = None
+    choose: tuple[Any, Any] | None = None
+    when: str | None = None
+
+    def value(self, settings: Mapping[str, Any]) -> Any:
+        """What it stands for under these settings."""
+        value = settings[self.name]
+        if self.equals is not None:
+            return value == self.equals
+        if self.at_least is not None:
+            return value >= self.at_least
+        if self.choose is not None:
+            return self.choose[0] if value else self.choose[1]
+        return value if self.when is None or settings[self.when] else 0.0
+
+
+def resolve(part: Any, settings: Mapping[str, Any]) -> Any:
+    """Put the values of settings into a part and into the parts inside it."""
+    if isinstance(part, Setting):
+        return part.value(settings)
+    if isinstance(part, tuple):
+        return tuple(resolve(item, settings) for item in part)
+    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return part
+    values = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
+    changed = {k: resolve(v, settings) for k, v in values.items()}
+    return dataclasses.replace(part, **changed) if changed != values else part
+
+
+def choose(what: str, value: Any, options: Mapping[Any, Any] | tuple[Any, ...]) -> None:
+    """Raise an error unless `value` is one of the options; a setting is judged when it is known."""
+    if not isinstance(value, Setting) and value not in options:
+        known = ", ".join(map(str, options))
+        raise HeterophilyError(f"{what} must be one of {known}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Size:
+    """The sizes from which a part makes its weights."""
+
+    graph: Graph
+    d_in: int
+    d_out: int
+    n_channels: int = 1
+    layer: int = 0  # counted from 1; 0 before the layers
+    n_layers: int = 0
+    heads: int = 1
+    indicator: Any = None  # of the channel, for a guidance with a weight per entry
+
+    @property
+    def is_last(self) -> bool:
+        """Whether this is the last layer."""
+        return self.layer == self.n_layers
+
+    @property
+    def n_classes(self) -> int:
+        """Number K of classes."""
+        return self.graph.n_classes
+
+
+@dataclass
+class Scene:
+    """What parts see and leave behind during one forward pass."""
+
+    graph: Graph
+    x: Any  # X, normalised as the settings say
+    training: bool
+    common: Any  # weights that a part shares between layers
+    first: Any = None  # Z⁰
+    layer: int = 0
+    notes: dict[str, list[Any]] = field(default_factory=dict)  # what losses read
+    memory: dict[Any, Any] = field(default_factory=dict)  # what parts carry across layers
+
+    def note(self, key: str, value: Any) -> None:
+        """Leave something for a loss of the recipe."""
+        self.notes.setdefault(key, []).append(value)
+
+
+class Weights(nn.Module):
+    """The weights of one part, by name."""
+
+    def __init__(self, items: Mapping[str, nn.Module | nn.Parameter]) -> None:
+        super().__init__()
+        for name, item in items.items():
+            setattr(self, name, item)
+
+
+class Dense(nn.Module):
+    """x W + b with W (i, o) of a named initial law; x may be sparse."""
+
+    def __init__(self, i: int, o: int, *, bias: bool = True, law: str = "linear") -> None:
+        super().__init__()
+        self.weight = matrix(i, o, law)
+        self.bias = vector(i, o, law) if bias else None
+
+    def forward(self, x: Features) -> Tensor:
+        """x W + b."""
+        if isinstance(x, Matrix) or self.bias is None:
+            product: Tensor = x @ self.weight
+            return product if self.bias is None else product + self.bias
+        return torch.addmm(self.bias, x, self.weight)
+
+
+def matrix(i: int, o: int, law: str = "glorot", *, gain: float = 1.0) -> nn.Parameter:
+    """A weight matrix (i, o): `linear` ±1/√i, `uniform_out` ±1/√o, `glorot` ±√(6/(i+o)), .."""
+    bounds = {"linear": max(i, 1) ** -0.5, "uniform_out": o**-0.5, "glorot": (6 / (i + o)) ** 0.5}
+    if law == "glorot_normal":
+        return nn.Parameter(torch.randn(i, o) * gain * (2 / (i + o)) ** 0.5)
+    return uniform(bounds[law], i, o)
+
+
+def uniform(bound: float, *shape: int) -> nn.Parameter:
+    """A weight drawn uniformly from ±bound."""
+    return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
+
+
+def scalar(value: float) -> nn.Parameter:
+    """A learned number."""
+    return nn.Parameter(torch.tensor(float(value)))
+
+
+def vector(i: int, o: int, law: str) -> nn.Parameter:
+    """A bias (o) beside a matrix (i, o): `linear` and `uniform_out` as the matrix, else zero."""
+    if law == "glorot_row":  # drawn as a (1, o) matrix
+        return nn.Parameter(matrix(1, o).detach()[0])
+    bounds = {"linear": max(i, 1) ** -0.5, "uniform_out": o**-0.5}
+    return nn.Parameter(torch.empty(o).uniform_(-1, 1) * bounds.get(law, 0.0))
+
+
+def drop(state: Features, rate: float, *, training: bool) -> Any:
+    """drop_p: inverted dropout while training, on stored entries if the state is sparse."""
+    if not training or not rate:
+        return state
+    return state.dropped(rate) if isinstance(state, Matrix) else F.dropout(state, rate)
+
+
+ACTIVATIONS = {
+    "none": lambda x: x,
+    "relu": F.relu,
+    "elu": F.elu,
+    "tanh": torch.tanh,
+}
+
+
+def activate(state: Tensor, name: str) -> Tensor:
+    """Apply an activation by name."""
+    result: Tensor = ACTIVATIONS[name](state)
+    return result

@@ -1,0 +1,152 @@
+"""A model as one row: neighborhoods with their guidance, COMBINE, FUSE, and what goes around them.
+
+A recipe is frozen data. `Setting("name")` stands where a value is chosen later; `settings` has the
+defaults, `space` what a search may try, `reference` what the published program did differently, and
+`deviations` says so in words. An ablation is `dataclasses.replace(recipe, ...)`.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heterophily.errors import HeterophilyError, unknown_name
+from heterophily.htmp.channel import Channel
+from heterophily.htmp.combine import Combine, Only
+from heterophily.htmp.encoder import AsIs, Encoder
+from heterophily.htmp.fuse import Last
+from heterophily.htmp.part import ACTIVATIONS, Setting, resolve
+from heterophily.htmp.skip import DecayedSkip
+from heterophily.htmp.transform import Own, Transform
+
+# Settings that every recipe has; a recipe overrides the defaults that its method publishes.
+COMMON: dict[str, Any] = {
+    "width": 64,
+    "n_layers": 2,
+    "dropout": 0.5,
+    "activation": "relu",
+    "norm": "none",
+    "residual": False,
+    "input_layer": False,
+    "feature_norm": "none",
+    "loss": "nll",
+    "learning_rate": 0.01,
+    "weight_decay": 5e-4,
+    "patience": 100,
+    "max_epochs": 2000,
+}
+CHOICES = {
+    "activation": tuple(ACTIVATIONS),
+    "norm": ("none", "batch", "layer"),
+    "feature_norm": ("none", "l1", "l2", "sum"),
+    "loss": ("nll", "ce_of_probabilities", "negative_probability"),
+}
+POSITIVE = ("width", "n_layers", "patience", "max_epochs", "learning_rate")
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Rates: of the input X, of the state that a layer hears, before the head, of stored entries."""
+
+    input: float | Setting = 0.0
+    layer: float | Setting = 0.0
+    head: float | Setting = 0.0
+    edge: float | Setting = 0.0
+    message: float | Setting = 0.0  # after the transform, before aggregation
+
+
+@dataclass(frozen=True)
+class Head:
+    """logits = drop_p(Z) W + b; a recipe without one ends in K columns by itself.
+
+    `kind = none` reads the first K columns as logits, as one program does.
+    """
+
+    kind: str | Setting = "linear"
+    bias: bool = True
+    law: str = "linear"
+    gain: float = 1.0
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Parameters with an Adam of their own; `both` leaves them in the main one too."""
+
+    names: str
+    weight_decay: float
+    both: bool | Setting = False
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One row of the table."""
+
+    name: str
+    paper: str
+    channels: tuple[Channel, ...]
+    combine: Combine = Only()
+    fuse: Last = Last()
+    title: str = ""
+    encoder: Encoder = AsIs()
+    transform: Transform = Own()
+    head: Head | None = None
+    skip: DecayedSkip | None = None
+    dropout: Dropout = Dropout(input=Setting("dropout"), layer=Setting("dropout"))
+    activation: str | Setting = Setting("activation")  # after each layer
+    activate_last: bool = False  # also after the last one
+    message_activation: str | bool | Setting = "none"  # ReLU none, before or after aggregation
+    linear_end: bool = False  # whether messages of the last layer stay linear
+    separate: bool = False  # a network of its own per channel, COMBINE once at the end
+    widths: tuple[int | Setting, ...] = (Setting("width"),)  # per layer; the last repeats
+    losses: tuple[Any, ...] = ()
+    decayed: tuple[str | Setting, ...] = ("*",)  # parameters with weight decay, as patterns of names
+    apart: Apart | None = None  # parameters with an optimiser of their own
+    equation: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    space: Mapping[str, Any] = field(default_factory=dict)
+    reference: Mapping[str, Any] = field(default_factory=dict)
+    deviations: tuple[str, ...] = ()
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """All settings with their default values."""
+        return {**COMMON, **self.settings}
+
+    def with_settings(self, *, preset: str = "published", **values: Any) -> "Recipe":
+        """The recipe with every setting decided: defaults, then a preset, then `values`."""
+        if preset not in ("published", "reference"):
+            raise unknown_name("preset", preset, ("published", "reference"))
+        for name in values:
+            if name not in self.defaults:
+                raise unknown_name(f"setting of {self.name}", name, self.defaults)
+        chosen = {**self.defaults, **(self.reference if preset == "reference" else {}), **values}
+        _check(chosen)
+        decided: Recipe = resolve(dataclasses.replace(self, settings=chosen), chosen)
+        kept = tuple(channel for channel in decided.channels if channel.when)
+        return dataclasses.replace(decided, channels=kept)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The row of the paper's table as plain data."""
+        return {
+            "name": self.name,
+            "neighborhoods": [channel.neighborhood.symbol for channel in self.channels],
+            "guidance": [channel.guidance.symbol for channel in self.channels],
+            "combine": self.combine.symbol,
+            "fuse": self.fuse.symbol,
+            "citation": self.paper,
+        }
+
+
+def _check(settings: Mapping[str, Any]) -> None:
+    for name, options in CHOICES.items():
+        if settings[name] not in options:
+            raise HeterophilyError(
+                f"{name} must be one of {', '.join(options)}, got {settings[name]!r}"
+            )
+    for name in POSITIVE:
+        if not settings[name] > 0:
+            raise HeterophilyError(f"{name} must be positive, got {settings[name]}")
+    for name, value in settings.items():
+        if "dropout" in name and not isinstance(value, bool) and not 0 <= value < 1:
+            raise HeterophilyError(f"{name} must be at least 0 and below 1, got {value}")

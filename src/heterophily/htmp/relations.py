@@ -1,0 +1,189 @@
+"""B^re: relations between nodes that a method estimates in every layer (GGCN, HOG-GCN, GloGNN)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heterophily.htmp.guidance import Guidance, Seen, SymmetricMean, inverse, pattern_of
+from heterophily.htmp.neighborhoods import WithSelf
+from heterophily.htmp.part import Dense, Setting, Size, choose, scalar
+from heterophily.sparse import Matrix, Pattern, sddmm, segment_sum
+
+
+@dataclass(frozen=True)
+class SignedSimilarity(Guidance):
+    """±Â_ij τ_ij relu(±cos(U_i, U_j)), τ_ij = softplus(a δ_ij + b), δ_ij = Â_ii/Â_ij - 1 (GGCN).
+
+    Â is the graph with self-loops, normalised; with row normalisation δ is zero on every edge.
+    """
+
+    sign: int = 1
+    normalisation: str | Setting = "symmetric"
+    kind = "RelaEst"
+
+    def __post_init__(self) -> None:
+        choose("normalisation", self.normalisation, ("symmetric", "row"))
+
+    @property
+    def symbol(self) -> str:  # type: ignore[override]
+        """B^re_p or B^re_n."""
+        return "B^re_p" if self.sign > 0 else "B^re_n"
+
+    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+        """a and b of the positive relation, which the negative one shares."""
+        return {} if self.sign < 0 else {"a": scalar(0.5), "b": scalar(0.0)}
+
+    def values(self, seen: Seen, w: Any) -> Tensor:
+        """One value per edge."""
+        memory, key = seen.scene.memory, ("similarity", seen.scene.layer)
+        if key not in memory:
+            weight, delta = self.structure(seen)
+            unit = seen.message / seen.message.norm(dim=1, keepdim=True).clamp_min(1e-4)
+            cosine = sddmm(seen.pattern, unit, unit)
+            memory[key] = weight * F.softplus(w.a * delta + w.b), cosine
+        scale, cosine = memory[key]
+        return self.sign * scale * F.relu(self.sign * cosine)
+
+    def structure(self, seen: Seen) -> tuple[Tensor, Tensor]:
+        """Â_ij and δ_ij on the edges, once per graph."""
+        graph = seen.scene.graph
+
+        def compute() -> tuple[Tensor, Tensor]:
+            degrees = (seen.pattern.degrees + 1).float()
+            if self.normalisation == "row":
+                edge = inverse(degrees).index_select(0, seen.pattern.rows)
+                return edge, torch.zeros_like(edge)
+            root = degrees.sqrt()
+            rows, columns = (root.index_select(0, i) for i in (seen.pattern.rows, seen.pattern.indices))
+            return 1 / (rows * columns), columns / rows - 1
+
+        pair: tuple[Tensor, Tensor] = graph.remember(("ggcn", self.normalisation), compute)
+        return pair
+
+
+@dataclass(frozen=True)
+class EstimatedHomophily(Guidance):
+    """G = r ⊙ (B ⊙ H), H = μ P Pᵀ + ξ T, T = norm1(B ⊙ Θ), r the inverse row sums (HOG-GCN).
+
+    B are path counts, Θ a learned mask on the entries of B, P the class probabilities of an attribute
+    model that is linear in X and shared by all layers. Off the entries of B everything is zero.
+    """
+
+    attribute_weight: float = 0.4  # μ
+    topology_weight: float = 1.0  # ξ
+    width: int | Setting = 64  # of the attribute model
+    symbol = "B^re"
+    kind = "RelaEst"
+
+    def common(self, size: Size) -> dict[str, nn.Module]:
+        """The attribute model log P = log_softmax((X W_a + b_a) W_b + b_b)."""
+        d, graph = int(self.width), size.graph  # type: ignore[arg-type]
+        return {"attributes": Attributes(graph.n_features, d, graph.n_classes)}
+
+    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+        """Θ, 1 on A + I and 0 on the other entries of B."""
+        pattern = pattern_of(size.indicator)
+        near = WithSelf().indicator(size.graph)
+        return {"mask": nn.Parameter(_membership(pattern, pattern_of(near)))}
+
+    def values(self, seen: Seen, w: Any) -> Tensor:
+        """G on the entries of B."""
+        assert isinstance(seen.indicator, Matrix)
+        pattern, counts, scene = seen.pattern, seen.indicator.values, seen.scene
+        if "similarity" not in scene.memory:
+            log_p = scene.common.attributes(scene.x)
+            scene.note("attribute log-probabilities", log_p)
+            p = log_p.exp()
+            scene.memory["similarity"] = sddmm(pattern, p, p)
+        masked = counts * w.mask
+        lengths = segment_sum(pattern, masked.abs()).clamp_min(1e-12)
+        topology = masked / lengths.index_select(0, pattern.rows)
+        scene.note("topology", (pattern, topology))
+        relation = self.attribute_weight * scene.memory["similarity"]
+        relation = counts * (relation + self.topology_weight * topology)
+        # The normaliser is a constant of the gradient, as in the published program.
+        sums = segment_sum(pattern, relation.detach())
+        return relation * torch.where(sums != 0, 1 / sums, 0.0).index_select(0, pattern.rows)
+
+
+class Attributes(nn.Module):
+    """log P = log_softmax((X W_a + b_a) W_b + b_b): classes from features alone."""
+
+    def __init__(self, n_features: int, width: int, n_classes: int) -> None:
+        super().__init__()
+        self.inner, self.outer = Dense(n_features, width), Dense(width, n_classes)
+
+    def forward(self, x: Any) -> Tensor:
+        """log P, (N, K)."""
+        return F.log_softmax(self.outer(self.inner(x)), dim=1)
+
+
+@dataclass(frozen=True)
+class ClosedForm(Guidance):
+    """The coefficients of all pairs that best rebuild H (GloGNN), applied without forming them.
+
+    Z* = [(1-γ) H Hᵀ + β Σ_k λ_k S^k - γ(1-γ) H₀ Hᵀ] [(1-γ)² H Hᵀ + (α+β) I]^(-1); the `++` variant puts a
+    learned diagonal Σ into both products and behind. With the push-through identity only K × K systems
+    are solved: Z* H = c H T + β Σ_k λ_k S^k H G - γ c H₀ T, c = 1-γ, G = (c² HᵀH + (α+β) I)^(-1), T = HᵀH G.
+    """
+
+    alpha: float | Setting = 1.0
+    beta: float | Setting = 1.0
+    gamma: float | Setting = 0.5
+    n_orders: int | Setting = 2
+    variant: str | Setting = "glognn"
+    symbol = "B^re"
+    kind = "RelaEst"
+
+    def __post_init__(self) -> None:
+        choose("variant", self.variant, ("glognn", "glognn++"))
+
+    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+        """λ (n_orders), and s, the diagonal of Σ, for the `++` variant."""
+        orders, k = int(self.n_orders), size.n_classes  # type: ignore[arg-type]
+        found = {"orders": nn.Parameter(torch.full((orders,), 1 / orders))}
+        if self.variant == "glognn++":
+            found["diagonal"] = nn.Parameter(torch.full((k,), 1 / k))
+        return found
+
+    def operator(self, seen: Seen, w: Any) -> "LowRank":
+        """Z*, as something with `@`."""
+        filter_ = SymmetricMean().remembered(seen.scene.graph, seen.channel, seen.indicator)
+        return LowRank(self, filter_, seen.scene.first, w)
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    """Z* @ H of GloGNN in O(N K² + K³ + n_orders E K)."""
+
+    form: ClosedForm
+    filter: Matrix
+    first: Tensor
+    w: Any
+
+    def __matmul__(self, h: Tensor) -> Tensor:
+        c, a = 1 - self.form.gamma, self.form.alpha + self.form.beta  # type: ignore[operator]
+        s = self.w.diagonal if self.form.variant == "glognn++" else h.new_ones(h.shape[1])
+        gram = h.T @ h
+        # Scaled by a > 0 the system is I plus a positive matrix: safe for Cholesky in float32.
+        system = torch.eye(len(gram), dtype=h.dtype, device=h.device) + (c * c / a) * gram
+        inner = torch.cholesky_inverse(torch.linalg.cholesky(system)) / a  # G
+        t = (gram @ inner) * s  # T Σ
+        q = h @ (inner * s)  # H G Σ
+        spread, total = q, 0.0
+        for weight in self.w.orders:
+            spread = self.filter @ spread
+            total = total + weight * spread
+        return c * (h * s) @ t + self.form.beta * total - self.form.gamma * c * (self.first * s) @ t
+
+
+def _membership(pattern: Pattern, inner: Pattern) -> Tensor:
+    n = pattern.n_columns
+    codes, wanted = (p.rows.long() * n + p.indices.long() for p in (pattern, inner))
+    at = torch.searchsorted(wanted, codes).clamp_max(len(wanted) - 1)
+    return (wanted[at] == codes).float()
+
+

@@ -1,0 +1,176 @@
+"""W_r: what happens to a state on its way through a channel: own, shared, near-identity, none.
+
+The transform comes before aggregation, T(ZW) = (TZ)W, because then messages are as narrow as the output.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heterophily.htmp.channel import Channel
+from heterophily.htmp.part import Setting, Size, choose, matrix, vector
+
+Heard = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Transform:
+    """The base, and the identity: messages are the states themselves."""
+
+    def weights(self, size: Size, channels: Sequence[Channel]) -> Mapping[str, nn.Parameter]:
+        """Weights of one layer."""
+        return {}
+
+    def heads(self, size: Size) -> int:
+        """Number H of heads that messages have, 0 for messages without heads."""
+        return 0
+
+    def spread(self, heard: Heard, w: Any, size: Size) -> list[Any]:
+        """U_r = Z W_r for each channel, before aggregation."""
+        return list(heard)
+
+    def settle(self, messages: Sequence[Tensor], w: Any, size: Size) -> list[Tensor]:
+        """What is left to do after aggregation: join heads, add biases."""
+        return list(messages)
+
+    def finish(self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int) -> Tensor:
+        """What is left to do after COMBINE."""
+        return state
+
+    def width(self, size: Size) -> int:
+        """Width of a settled message."""
+        return size.d_in
+
+
+@dataclass(frozen=True)
+class Keep(Transform):
+    """W_r = I."""
+
+
+@dataclass(frozen=True)
+class Own(Transform):
+    """Z W_r (+ b_r), each channel with its own W_r.
+
+    `bias`: `none`, `after` aggregation, `before` it, or `hidden`: before it except in the last layer.
+    `biased` names the channels that have one, all by default. `n_heads` splits messages into heads that are
+    joined by `merge`, `concat` or `mean`; the last layer has `last_heads` if given and takes their mean.
+    `halved` gives the channels after the first half of an even width, as one program does.
+    """
+
+    bias: str = "after"
+    law: str | tuple[str, ...] = "glorot"
+    bias_law: str = ""
+    biased: tuple[int, ...] | None = None
+    n_heads: int | Setting = 0
+    last_heads: int | None = None
+    merge: str | Setting = "concat"
+    halved: bool | Setting = False
+    gain: float = 1.0
+
+    def __post_init__(self) -> None:
+        choose("head_merge", self.merge, ("concat", "mean"))
+
+    def heads(self, size: Size) -> int:
+        """H of this layer."""
+        last = size.is_last and self.last_heads is not None
+        return int(self.last_heads if last else self.n_heads)  # type: ignore[arg-type]
+
+    def weights(self, size: Size, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
+        """W_r (d_in, d_out) and b_r (d_out), with one column block per head."""
+        found = {}
+        for r, channel in enumerate(channels):
+            law = self.law if isinstance(self.law, str) else self.law[min(r, len(self.law) - 1)]
+            rows = size.graph.n_nodes if channel.hears == "nodes" else size.d_in
+            columns = self._columns(size, r)
+            found[f"W{r}"] = matrix(rows, columns, law, gain=self.gain)
+            if self.bias != "none" and (self.biased is None or r in self.biased):
+                width = size.d_out if self._averages(size) else columns
+                found[f"b{r}"] = vector(rows, width, self.bias_law or law)
+        return found
+
+    def _columns(self, size: Size, r: int) -> int:
+        halves = self.halved and r > 0 and size.d_out % 2 == 0
+        return size.d_out // 2 if halves else size.d_out * max(self.heads(size), 1)
+
+    def _averages(self, size: Size) -> bool:
+        return self.heads(size) > 0 and (size.is_last or self.merge == "mean")
+
+    def _early(self, size: Size) -> bool:
+        return self.bias == "before" or (self.bias == "hidden" and not size.is_last)
+
+    def spread(self, heard: Heard, w: Any, size: Size) -> list[Any]:
+        """Z W_r, shaped (N, H, d) if there are heads."""
+        found = []
+        for r, state in enumerate(heard):
+            weight, bias = getattr(w, f"W{r}"), getattr(w, f"b{r}", None)
+            message = weight if state is None else state @ weight
+            if bias is not None and self._early(size):
+                message = message + bias
+            heads = self.heads(size)
+            found.append(message.view(len(message), heads, -1) if heads else message)
+        return found
+
+    def settle(self, messages: Sequence[Tensor], w: Any, size: Size) -> list[Tensor]:
+        """Join the heads and add b_r."""
+        found = []
+        for r, message in enumerate(messages):
+            settled = message
+            if message.dim() == 3:
+                settled = message.mean(dim=1) if self._averages(size) else message.flatten(1)
+            bias = None if self._early(size) else getattr(w, f"b{r}", None)
+            found.append(settled if bias is None else settled + bias)
+        return found
+
+    def width(self, size: Size) -> int:
+        """d_out, times the number of heads where they are concatenated."""
+        return size.d_out if self._averages(size) else size.d_out * max(self.heads(size), 1)
+
+
+@dataclass(frozen=True)
+class Shared(Own):
+    """Z W (+ b), one W for all channels."""
+
+    def weights(self, size: Size, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
+        """W0 and b0."""
+        return super().weights(size, channels[:1])
+
+    def spread(self, heard: Heard, w: Any, size: Size) -> list[Any]:
+        """Z W, computed once for channels that hear the same state."""
+        found: dict[int, Any] = {}
+        for state in heard:
+            if id(state) not in found:
+                found[id(state)] = super().spread([state], w, size)[0]
+        return [found[id(state)] for state in heard]
+
+    def settle(self, messages: Sequence[Tensor], w: Any, size: Size) -> list[Tensor]:
+        """Add b to every message."""
+        return [super(Shared, self).settle([message], w, size)[0] for message in messages]
+
+
+@dataclass(frozen=True)
+class NearIdentity(Transform):
+    """θ_l T W + (1 - θ_l) T after COMBINE, θ_l = ln(λ/l + 1), T the combined state (GCNII).
+
+    `star`: θ_l [P ‖ Z⁰] W + (1 - θ_l) T with separate weights for the message P and the first state.
+    """
+
+    decay: float | Setting = 0.5  # λ
+    star: bool | Setting = False
+
+    def weights(self, size: Size, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
+        """W (d, d), or (2d, d) for the star."""
+        d = size.d_in
+        return {"W": matrix(2 * d if self.star else d, d, "uniform_out")}
+
+    def finish(self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int) -> Tensor:
+        """θ T W + (1 - θ) T."""
+        theta = math.log(self.decay / layer + 1)  # type: ignore[operator]
+        first, propagated = messages[0], messages[-1]
+        inner = torch.cat([propagated, first], dim=1) if self.star else state
+        return torch.addmm(state, inner, w.W, beta=1 - theta, alpha=theta)
+
+

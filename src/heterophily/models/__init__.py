@@ -1,0 +1,87 @@
+"""The registry: one recipe per method, in the order of the paper's table.
+
+Everything that takes a model takes a name of the registry, a `Recipe`, or the path of a Python file that
+defines one. `register` adds a recipe of one's own under its name.
+"""
+
+import runpy
+from pathlib import Path
+
+from heterophily.errors import HeterophilyError, unknown_name
+from heterophily.htmp.recipe import Recipe
+from heterophily.models.acm_gcn import ACM_GCN
+from heterophily.models.appnp import APPNP
+from heterophily.models.classics import GAT_PLUS, GCN_PLUS, LINKX, SAGE_PLUS
+from heterophily.models.fagcn import FAGCN
+from heterophily.models.gat import GAT
+from heterophily.models.gbk_gnn import GBK_GNN
+from heterophily.models.gcn import GCN
+from heterophily.models.gcnii import GCNII
+from heterophily.models.geom_gcn import GEOM_GCN
+from heterophily.models.ggcn import GGCN
+from heterophily.models.glognn import GLOGNN
+from heterophily.models.gpr_gnn import GPR_GNN
+from heterophily.models.h2gcn import H2GCN
+from heterophily.models.hog_gcn import HOG_GCN
+from heterophily.models.mixhop import MIXHOP
+from heterophily.models.mlp import MLP
+from heterophily.models.ordered_gnn import ORDERED_GNN
+from heterophily.models.simp_gcn import SIMP_GCN
+from heterophily.models.ugcn import UGCN
+from heterophily.models.wrgnn import WRGNN
+
+PUBLISHED = (
+    MLP,
+    GCN,
+    APPNP,
+    GCNII,
+    GAT,
+    GPR_GNN,
+    ORDERED_GNN,
+    ACM_GCN,
+    FAGCN,
+    GBK_GNN,
+    SIMP_GCN,
+    H2GCN,
+    GEOM_GCN,
+    MIXHOP,
+    UGCN,
+    WRGNN,
+    HOG_GCN,
+    GLOGNN,
+    GGCN,
+)
+CLASSICS = (GCN_PLUS, SAGE_PLUS, GAT_PLUS, LINKX)
+
+REGISTRY: dict[str, Recipe] = {recipe.name: recipe for recipe in (*PUBLISHED, *CLASSICS)}
+
+
+def register(recipe: Recipe) -> Recipe:
+    """Add a recipe under its name, so that everything that takes a model name knows it."""
+    known = REGISTRY.get(recipe.name)
+    if known is not None and known != recipe:
+        raise HeterophilyError(f'a model "{recipe.name}" exists already; give yours another name')
+    REGISTRY[recipe.name] = recipe
+    return recipe
+
+
+def find_recipe(model: str | Recipe) -> Recipe:
+    """A recipe, by itself, by its name, or by the path of a Python file that defines it."""
+    if isinstance(model, Recipe):
+        return model
+    if model.endswith(".py"):
+        return _recipe_in(Path(model))
+    if model not in REGISTRY:
+        raise unknown_name("model", model, REGISTRY)
+    return REGISTRY[model]
+
+
+def _recipe_in(path: Path) -> Recipe:
+    if not path.exists():
+        raise HeterophilyError(f"no file {path}; give the path of a file that defines a Recipe")
+    before = set(REGISTRY)
+    values = runpy.run_path(str(path)).values()
+    found = [v for v in values if isinstance(v, Recipe) and v.name not in before]
+    if len(found) != 1:
+        raise HeterophilyError(f"{path} must define exactly one new Recipe, has {len(found)}")
+    return register(found[0])

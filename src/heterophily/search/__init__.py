@@ -1,0 +1,1 @@
+"""Search spaces beside the recipes."""

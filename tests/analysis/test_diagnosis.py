@@ -1,0 +1,137 @@
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import RidgeClassifier
+from sklearn.preprocessing import StandardScaler
+
+from heterophily.analysis.diagnosis import ADVICE, diagnose
+from heterophily.analysis.homophily import measure_homophily
+from heterophily.compatibility import observed_compatibility
+from heterophily.errors import HeterophilyError
+from heterophily.graph import Graph
+
+CASES = {
+    (0.8, "easy", 18): "homophily",
+    (0.8, "hard", 4): "homophily",
+    (0.2, "easy", 18): "good heterophily",
+    (0.2, "hard", 18): "bad heterophily",
+}
+
+
+@pytest.fixture(scope="module")
+def good(drawn):
+    return diagnose(drawn(0.2, "easy", 18))
+
+
+@pytest.mark.parametrize(("case", "kind"), CASES.items(), ids=str)
+def test_the_kind_follows_homophily_and_discriminability(drawn, case, kind):
+    diagnosis = diagnose(drawn(*case))
+    assert diagnosis.kind == kind
+    assert diagnosis.verdict.startswith(f"{kind.capitalize()}: ")
+    assert ADVICE[kind] in diagnosis.verdict
+    assert f"{case[0]:.0%} of the edges connect nodes of one class" in diagnosis.verdict
+
+
+def test_a_graph_without_any_pattern_is_called_hopeless(drawn):
+    graph = drawn(0.2, "easy", 18)
+    shuffled = graph.labels[torch.randperm(1_797, generator=torch.Generator().manual_seed(0))]
+    diagnosis = diagnose(graph.replace(labels=shuffled))
+    assert diagnosis.neighborhood_accuracy == pytest.approx(diagnosis.largest_class, abs=0.04)
+    assert "do not expect much of their labels" in diagnosis.verdict
+    assert " and ".join(diagnosis.closest_classes) in diagnosis.verdict
+
+
+def test_measurements_are_those_of_their_modules(good, drawn):
+    graph = drawn(0.2, "easy", 18)
+    matrix = observed_compatibility(graph.symmetric, graph.labels, 10).numpy()
+    np.testing.assert_array_equal(good.compatibility, matrix)
+    assert good.homophily == measure_homophily(graph.adjacency, graph.labels, 10)
+    assert good.homophily_symmetric == measure_homophily(graph.symmetric, graph.labels, 10)
+    assert good.mean_overlap == pytest.approx(good.overlap[~np.eye(10, dtype=bool)].mean())
+    degrees = graph.degrees.numpy()
+    assert good.degrees["mean"] == pytest.approx(degrees.mean())
+    assert good.degrees["median"] == np.median(degrees)
+    assert good.degrees["maximum"] == degrees.max()
+
+
+def test_the_closest_classes_have_the_most_similar_rows(good):
+    rows = good.compatibility / np.linalg.norm(good.compatibility, axis=1, keepdims=True)
+    cosines = rows @ rows.T - 2 * np.eye(10)
+    assert {int(name) for name in good.closest_classes} == set(
+        np.argwhere(cosines.max() == cosines)[0]
+    )
+
+
+def test_feature_accuracy_is_that_of_a_linear_classifier(good, drawn):
+    graph = drawn(0.2, "easy", 18)
+    x = StandardScaler().fit_transform(graph.features.numpy())
+    order = np.random.default_rng(1).permutation(len(x))
+    train, test = order[:900], order[900:]
+    labels = graph.labels.numpy()
+    accuracy = RidgeClassifier().fit(x[train], labels[train]).score(x[test], labels[test])
+    assert good.feature_accuracy == pytest.approx(accuracy, abs=0.03)
+
+
+def test_without_features_neighbors_compete_with_the_largest_class(drawn):
+    diagnosis = diagnose(drawn(0.2, "hard", 18).replace(features=torch.zeros(1_797, 0)))
+    assert diagnosis.feature_accuracy is None
+    assert diagnosis.kind == "good heterophily"
+    assert "features" not in diagnosis.verdict.split("guessing")[0]
+
+
+def test_partial_labels_are_mentioned_and_alone_measured(drawn):
+    graph = drawn(0.8, "easy", 18)
+    labels = torch.where(torch.arange(1_797) % 3 == 0, graph.labels, -1)
+    diagnosis = diagnose(graph.replace(labels=labels))
+    assert diagnosis.n_labelled == 599
+    assert "measured on the 599 labelled nodes of 1,797" in diagnosis.verdict
+    assert diagnosis.homophily_symmetric.edge == pytest.approx(0.8, abs=0.05)
+    assert "labelled nodes" not in diagnose(graph).verdict
+
+
+def test_edges_within_one_class_are_homophily_and_valid_json():
+    diagnosis = diagnose(Graph.from_edges([(0, 1)], labels=[0, 0, 1]))
+    assert math.isnan(diagnosis.homophily.adjusted)
+    assert diagnosis.kind == "homophily"
+    assert diagnosis.to_dict()["homophily"]["adjusted"] is None
+    json.dumps(diagnosis.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ([-1, -1, -1, -1], "graph has 0 labelled nodes of 0"),
+        ([0, 0, 0, -1], "labelled nodes of at least two classes, graph has 3 labelled nodes of 1"),
+        ([0, -1, 1, -1], "needs edges between labelled nodes, graph has none; label more nodes"),
+    ],
+    ids=["no labels", "one class", "no edges"],
+)
+def test_what_cannot_be_diagnosed_is_explained(labels, reason):
+    with pytest.raises(HeterophilyError, match=reason):
+        diagnose(Graph.from_edges([(0, 1), (1, 2), (2, 3)], labels=labels))
+
+
+def test_a_diagnosis_is_plain_data(good, drawn):
+    content = json.loads(json.dumps(good.to_dict(), allow_nan=False))
+    graph = drawn(0.2, "easy", 18)
+    assert content["n_nodes"] == graph.n_nodes
+    assert content["n_edges"] == graph.n_edges
+    assert content["n_features"] == 64
+    assert content["n_classes"] == 10
+    assert set(content["homophily"]) == {"edge", "node", "class_insensitive", "adjusted"}
+    assert content["homophily"]["edge"] == pytest.approx(good.homophily.edge)
+    assert content["label_informativeness"] == pytest.approx(good.homophily.label_informativeness)
+    assert np.shape(content["compatibility"]) == (10, 10)
+    np.testing.assert_allclose(content["compatibility"], good.compatibility)
+    assert content["discriminability"] == pytest.approx(good.discriminability)
+    assert content["audit"] == good.audit.to_dict()
+    assert content["kind"] == "good heterophily"
+
+
+def test_plain_data_does_not_depend_on_what_was_asked_before(good):
+    before = good.to_dict()
+    assert good.mean_overlap == before["mean_overlap"]
+    assert good.to_dict() == before
