@@ -152,7 +152,7 @@ def test_audit_prints_findings(output, tmp_path):
     graph = Graph.from_edges([(0, 1), (1, 1)], labels=[0] * 20 + [-1])
     path = graph.save(tmp_path / "a.safetensors")
     text = output("audit", path)
-    assert "• 1 self-loops among the stored edges" in text
+    assert "• 1 self-loop among the stored edges" in text
     content = json.loads(output("audit", path, "--json"))
     assert content["isolated_nodes"] == 19
     assert content["unlabelled_nodes"] == 1

@@ -18,7 +18,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in BLOCK.findall(page.read_text()):
-        exec(block, names)  # noqa: S102
+        exec(block, names)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

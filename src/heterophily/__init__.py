@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from heterophily.errors import HeterophilyError as HeterophilyError
     from heterophily.graph import Graph as Graph
     from heterophily.graph import Split as Split
+    from heterophily.htmp.building import EdgeIndexAdapter as EdgeIndexAdapter
+    from heterophily.htmp.building import build as build
+    from heterophily.htmp.recipe import Recipe as Recipe
+    from heterophily.models import REGISTRY as REGISTRY
+    from heterophily.models import register as register
 
 __version__ = "0.1.0"
 
@@ -26,13 +31,18 @@ _HOMES = {
     "Audit": "data.audit",
     "CATALOG": "data.catalog",
     "Diagnosis": "analysis.diagnosis",
+    "EdgeIndexAdapter": "htmp.building",
     "Graph": "graph",
     "HeterophilyError": "errors",
+    "REGISTRY": "models",
+    "Recipe": "htmp.recipe",
     "Split": "graph",
+    "build": "htmp.building",
     "diagnose": "analysis.diagnosis",
     "examine": "data.audit",
     "load": "data.loading",
     "random_splits": "data.splits",
+    "register": "models",
     "synthetic_graph": "data.synthetic",
     "twelve_graphs": "data.synthetic",
 }

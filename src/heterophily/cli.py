@@ -96,7 +96,10 @@ def diagnose(
     from heterophily.analysis.diagnosis import diagnose
     from heterophily.data.loading import open_graph
     from heterophily.report.console import console, diagnosis_view
+    from heterophily.report.figures import check_ending
 
+    if plot is not None:
+        check_ending(plot)
     diagnosis = diagnose(open_graph(source, nodes=nodes))
     if as_json:
         _print_json(diagnosis.to_dict())
@@ -144,6 +147,43 @@ def synthesize(
         open_graph(base), homophily=homophily, pattern=pattern.value, degree=degree, seed=seed
     )
     typer.echo(f"wrote {graph.save(out)}: {graph.name}, {graph.n_edges:,} edges")
+
+
+@app.command()
+def models(
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Python files with recipes of your own.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the table of methods: neighborhoods, guidance, COMBINE and FUSE of each."""
+    from heterophily.models import REGISTRY, find_recipe
+    from heterophily.report.console import console
+    from heterophily.report.models import model_table, row_of
+
+    for file in files or ():
+        find_recipe(file)
+    if as_json:
+        _print_json([row_of(recipe) for recipe in REGISTRY.values()])
+    else:
+        console().print(model_table(list(REGISTRY.values())))
+
+
+@app.command()
+def show(
+    model: Annotated[str, typer.Argument(help="Name of a method, or a file with a recipe.")],
+    as_json: Json = False,
+) -> None:
+    """Print one method: its row, equation, citation, settings and deviations."""
+    from heterophily.models import find_recipe
+    from heterophily.report.console import console
+    from heterophily.report.models import model_facts, model_view
+
+    recipe = find_recipe(model)
+    if as_json:
+        _print_json(model_facts(recipe))
+    else:
+        console().print(model_view(recipe))
 
 
 def _print_json(content: Any) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heterophily.graph import Graph
-from heterophily.htmp.part import Dense, Scene, Setting, Size, choose
+from heterophily.htmp.part import Dense, Number, Scene, Size, Text, choose
 from heterophily.sparse import spmm
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ class GateLoss(Term):
     (1-σ, σ) taken as logits, log(1 + exp(±(1-2σ))). Both are what the program computes.
     """
 
-    weight: float | Setting = 1.0
-    target: str | Setting = "same_label"
-    form: str | Setting = "binary"
+    weight: Number = 1.0
+    target: Text = "same_label"
+    form: Text = "binary"
 
     def __post_init__(self) -> None:
         choose("gate_target", self.target, ("same_label", "both_nonzero"))
@@ -74,13 +74,13 @@ class GateLoss(Term):
             return torch.zeros((), device=labels.device)
         left, right = labels[rows[known]], labels[columns[known]]
         same = left == right if self.target == "same_label" else (left > 0) & (right > 0)
-        total = sum(self._loss(gate[known], same.float()) for _, gate in scene.notes["gate"])
-        return self.weight * total  # type: ignore[return-value, operator]
+        total = sum(self._loss(gate[known], same) for _, gate in scene.notes["gate"])
+        return self.weight * total
 
     def _loss(self, gate: Tensor, target: Tensor) -> Tensor:
         if self.form == "binary":
-            return F.binary_cross_entropy(gate, target)
-        return F.softplus((1 - 2 * target) * (2 * gate - 1)).mean()
+            return F.binary_cross_entropy(gate, target.to(gate.dtype))
+        return F.softplus(torch.where(target, 1 - 2 * gate, 2 * gate - 1)).mean()
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class PropagationLoss(Term):
     `labels = train_true` puts the true labels of training nodes in their place.
     """
 
-    labels: str | Setting = "predicted"
-    learning_rate: float | Setting = 0.001
+    labels: Text = "predicted"
+    learning_rate: Number = 0.001
     n_steps: int = 10
     weight_decay: float = 0.02
 
@@ -115,8 +115,9 @@ class PropagationLoss(Term):
 
     def begin(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
         """Train the attribute model alone and keep its predictions."""
-        model, x, rate = network.common.attributes, network.input(graph), self.learning_rate
-        adam = torch.optim.Adam(model.parameters(), lr=rate, weight_decay=self.weight_decay)  # type: ignore[arg-type]
+        model: Any = network.common.attributes
+        x, parameters = network.input(graph), model.parameters()
+        adam = torch.optim.Adam(parameters, lr=self.learning_rate, weight_decay=self.weight_decay)
         for _ in range(self.n_steps):
             adam.zero_grad()
             log_p = model(x)
@@ -152,11 +153,11 @@ class SimilarityLoss(Term):
     than `n_pairs`, that many are drawn in every step. E is what the last layer hears.
     """
 
-    weight: float | Setting = 1.0
+    weight: Number = 1.0
     n_pairs: int = 10_000
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
-        """w (d) and w_0."""
+        """W (d) and w_0."""
         return {"dense": Dense(size.d_out, 1)}
 
     def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
@@ -167,7 +168,7 @@ class SimilarityLoss(Term):
             pairs, targets = pairs[:, drawn], targets[drawn]
         state = scene.memory["heard"]
         predicted = w.dense((state[pairs[0]] - state[pairs[1]]).abs()).squeeze(1)
-        return self.weight * F.mse_loss(predicted, targets)  # type: ignore[operator]
+        return self.weight * F.mse_loss(predicted, targets)
 
 
 def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
@@ -188,11 +189,9 @@ def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
 class GroupLasso(Term):
     """λ Σ over the weights of the layers of Σ_columns ‖column‖₂: whole output units may vanish (MixHop)."""
 
-    weight: float | Setting = 5e-4
+    weight: Number = 5e-4
 
     def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
         """λ Σ ‖column‖₂."""
         weights = [p for name, p in network.named_parameters() if ".transform.W" in name]
-        return self.weight * sum(p.norm(dim=0).sum() for p in weights)  # type: ignore[operator, return-value]
-
-
+        return self.weight * sum(p.norm(dim=0).sum() for p in weights)

@@ -58,7 +58,7 @@ def test_planted_twins_are_found(kind):
     assert groups[N + 4] == -1
     audit = examine(graph)
     assert (audit.duplicate_nodes, audit.duplicate_groups) == (4, 2)
-    assert "4 nodes have a twin with equal features, label and neighbors" in audit.findings
+    assert "4 nodes with a twin: equal features, label and neighbors" in audit.findings
 
 
 @both

@@ -142,14 +142,14 @@ def _sentences(audit: Audit) -> list[str]:
     tiny = ", ".join(f"{name} ({n})" for name, n in audit.tiny_classes.items())
     untrained = next(iter(audit.classes_missing_in_training.items()), None)
     counted = (
-        (audit.duplicate_nodes, "nodes have a twin with equal features, label and neighbors"),
-        (leaks, "validation and test nodes of a split, at most, have a twin in its training set"),
-        (audit.isolated_nodes, "nodes without a neighbor"),
-        (audit.one_sided_edges, "stored edges without their reverse"),
-        (audit.self_loops, "self-loops among the stored edges"),
-        (audit.unlabelled_nodes, "nodes without a label"),
+        (audit.duplicate_nodes, "node(s) with a twin: equal features, label and neighbors"),
+        (leaks, "validation and test node(s) with a twin in the training set, in the worst split"),
+        (audit.isolated_nodes, "node(s) without a neighbor"),
+        (audit.one_sided_edges, "stored edge(s) without their reverse"),
+        (audit.self_loops, "self-loop(s) among the stored edges"),
+        (audit.unlabelled_nodes, "node(s) without a label"),
     )
-    sentences = [f"{count:,} {what}" for count, what in counted if count]
+    sentences = [f"{count:,} {_number(what, count)}" for count, what in counted if count]
     if tiny:
         sentences.append(f"classes with fewer than {TINY_CLASS} labelled nodes: {tiny}")
     if untrained:
@@ -158,3 +158,7 @@ def _sentences(audit: Audit) -> list[str]:
     if audit.unequal_splits:
         sentences.append("splits of different sizes")
     return sentences
+
+
+def _number(what: str, count: int) -> str:
+    return what.replace("(s)", "" if count == 1 else "s")

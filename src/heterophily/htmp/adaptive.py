@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heterophily.htmp.combine import Combine, Messages
-from heterophily.htmp.part import Dense, Scene, Setting, Size, scalar, uniform
+from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, Text, scalar, uniform
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class AdaptiveSum(Combine):
     κ is 3 for three channels and 1 otherwise, as in the published program; `norm` adds a layer norm.
     """
 
-    norm: bool | Setting = False
+    norm: Flag = False
     symbol = "AdaAdd"
 
     def weights(self, size: Size) -> dict[str, nn.Module | nn.Parameter]:
-        """a (R, d) and V (R, R), and the norms."""
+        """A (R, d) and V (R, R), and the norms."""
         r, d = size.n_channels, size.d_out
         found: dict[str, nn.Module | nn.Parameter] = {
             "a": uniform(1.0, r, d),
@@ -46,15 +46,15 @@ class AdaptiveSum(Combine):
 class SimilaritySum(Combine):
     """s ⊙ Z_2 + (1 - s) ⊙ Z_3 + γ k ⊙ Z_1, s = sig(Z a + β), k = Z u + κ (SimP-GCN)."""
 
-    ego_weight: float | Setting = 0.1  # γ
-    bias_init: float | Setting = 0.0  # initial β
+    ego_weight: Number = 0.1  # γ
+    bias_init: Number = 0.0  # initial β
     symbol = "AdaAdd"
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
-        """a and u (d_in), β and κ."""
+        """A and u (d_in), β and κ."""
         return {
             "a": uniform(1.0, size.d_in, 1),
-            "beta": scalar(self.bias_init),  # type: ignore[arg-type]
+            "beta": scalar(self.bias_init),
             "u": uniform(1.0, size.d_in, 1),
             "kappa": scalar(0.0),
         }
@@ -75,7 +75,7 @@ class AttentionSum(Combine):
     """
 
     width_inside: int = 16
-    head: str | Setting = "linear"
+    head: Text = "linear"
     symbol = "AdaAdd"
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
@@ -99,7 +99,10 @@ class GlobalSum(Combine):
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
         """ς and the numbers before the softmax, one per channel."""
-        return {"scale": scalar(self.scale_init), "omega": nn.Parameter(torch.zeros(size.n_channels))}
+        return {
+            "scale": scalar(self.scale_init),
+            "omega": nn.Parameter(torch.zeros(size.n_channels)),
+        }
 
     def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
         """softplus(ς) Σ_r ω_r Z_r."""

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from heterophily.errors import HeterophilyError
@@ -12,7 +11,9 @@ from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
 
 
-def build(model: str | Recipe, graph: Graph, *, preset: str = "published", **settings: Any) -> Network:
+def build(
+    model: str | Recipe, graph: Graph, *, preset: str = "published", **settings: Any
+) -> Network:
     """Build the network of a recipe, a registered name or a file, sized for a graph.
 
     Settings come in this order: the recipe's defaults, the preset (`reference` sets every quirk of the
@@ -22,13 +23,16 @@ def build(model: str | Recipe, graph: Graph, *, preset: str = "published", **set
     if graph.n_features == 0:
         raise HeterophilyError(f"{recipe.name} needs node features, {graph.name} has none")
     if graph.n_classes < 2:
-        raise HeterophilyError(f"{recipe.name} needs two classes, {graph.name} has {graph.n_classes}")
+        raise HeterophilyError(
+            f"{recipe.name} needs two classes, {graph.name} has {graph.n_classes}"
+        )
     return Network(recipe, graph)
 
 
 class EdgeIndexAdapter(nn.Module):
     """A network called with `(x, edge_index)`, as layers of PyTorch Geometric are.
 
+    >>> import torch
     >>> graph = Graph.from_edges([(0, 1), (1, 2)], torch.eye(3), labels=[0, 1, 0])
     >>> adapted = EdgeIndexAdapter(build("gcn", graph))
     >>> adapted(torch.eye(3), torch.tensor([[0, 1], [1, 2]])).shape

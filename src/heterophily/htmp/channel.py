@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
-from heterophily.htmp.part import Setting, choose
+from heterophily.htmp.part import Flag, choose
 from heterophily.sparse import Matrix, Pattern
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Channel:
     neighborhood: "Neighborhood"
     guidance: "Guidance"
     hears: str = "previous"
-    when: bool | Setting = True
+    when: Flag = True
     activation: str | None = None
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Channel:
         """The same channel, listening to another state."""
         return dataclasses.replace(self, hears=state)
 
-    def only_when(self, condition: bool | Setting) -> "Channel":
+    def only_when(self, condition: Flag) -> "Channel":
         """The same channel, left out where the setting is off."""
         return dataclasses.replace(self, when=condition)
 

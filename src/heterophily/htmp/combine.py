@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heterophily.htmp.part import Dense, Scene, Setting, Size, choose
+from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, Text, choose
 
 Messages = Sequence[Tensor]
 
@@ -66,14 +66,13 @@ class Add(Combine):
 class WeightedAdd(Combine):
     """ω_1 Z_1 + ω_2 Z_2 with given weights, ω_2 = 1 - ω_1 if left out."""
 
-    first: float | Setting
-    second: float | Setting | None = None
+    first: Number
+    second: Number | None = None
     symbol = "WeightedAdd"
 
     def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
         """ω_1 Z_1 + ω_2 Z_2."""
-        one: Any = self.first
-        two: Any = 1 - one if self.second is None else self.second
+        one, two = self.first, 1 - self.first if self.second is None else self.second
         return torch.add(two * messages[1] if two != 1 else messages[1], messages[0], alpha=one)
 
 
@@ -126,20 +125,20 @@ class Concat(Combine):
 class AdaptiveConcat(Combine):
     """G ⊙ z + (1 - G) ⊙ m: a gate orders the dimensions of ego and neighbors (OrderedGNN).
 
-    q = cumsum(softmax([z ‖ m] W_g + b_g)) over c chunks, g^l = g^(l-1) + (1 - g^(l-1)) ⊙ q, and G repeats each
-    column of g^l d/c times; a layer norm follows. `gate`: `ordered`; `simple`, a sigmoid; `off`, m alone.
+    q = cumsum(softmax([z ‖ m] W_g + b_g)) over c chunks, g^l = g^(l-1) + (1 - g^(l-1)) ⊙ q, and G repeats
+    each column of g^l d/c times; a layer norm follows. `gate`: `ordered`; `simple`, a sigmoid; `off`, m alone.
     """
 
-    n_chunks: int | Setting = 64
-    shared: bool | Setting = True
-    gate: str | Setting = "ordered"
+    n_chunks: Number = 64
+    shared: Flag = True
+    gate: Text = "ordered"
     symbol = "AdaCat"
 
     def __post_init__(self) -> None:
         choose("gate", self.gate, ("ordered", "simple", "off"))
 
     def _gate(self, size: Size) -> dict[str, nn.Module]:
-        return {"gate": Dense(2 * size.d_out, int(self.n_chunks))}  # type: ignore[arg-type]
+        return {"gate": Dense(2 * size.d_out, int(self.n_chunks))}
 
     def common(self, size: Size) -> dict[str, nn.Module]:
         """The gate, if all layers share it."""
@@ -154,10 +153,10 @@ class AdaptiveConcat(Combine):
         """LN(G ⊙ z + (1 - G) ⊙ m)."""
         ego, mean = messages
         if self.gate == "off":
-            return w.norm(mean)  # type: ignore[no-any-return]
+            return w.norm(mean)
         gate = self.order(messages, w, scene)
         wide = gate.repeat_interleave(ego.shape[1] // gate.shape[1], dim=1)
-        return w.norm(torch.lerp(mean, ego, wide))  # type: ignore[no-any-return]
+        return w.norm(torch.lerp(mean, ego, wide))
 
     def order(self, messages: Messages, w: Any, scene: Scene) -> Tensor:
         """g^l (N, c), non-decreasing along chunks and along layers."""

@@ -5,6 +5,7 @@ An encoder that `predicts` ends in K columns: the classifier comes before propag
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch.nn import functional as F
 
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.neighborhoods import Raw, WithSelf
-from heterophily.htmp.part import Dense, Scene, Setting, Size, activate, drop
+from heterophily.htmp.part import Dense, Number, Scene, Size, Text, activate, drop
 
 
 @dataclass(frozen=True)
@@ -55,20 +56,20 @@ class Embed(Encoder):
     `dropout` is p between the layers and after the last one if `drop_output`; the norm is optional.
     """
 
-    n_layers: int | Setting = 1
-    activation: str | Setting = "relu"
+    n_layers: Number = 1
+    activation: Text = "relu"
     bias: bool = True
     law: str = "linear"
     gain: float = 1.0
     norm: bool = False
-    dropout: float | Setting = 0.0
+    dropout: Number = 0.0
     drop_output: bool = False
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
         """Dense layers F → d → .. → d, and norms."""
-        count = int(self.n_layers)  # type: ignore[arg-type]
+        count = int(self.n_layers)
         sizes = [size.d_in] + [size.d_out] * count
-        dense = [self._dense(i, o) for i, o in zip(sizes[:-1], sizes[1:], strict=True)]
+        dense = [self._dense(i, o) for i, o in pairwise(sizes)]
         found: dict[str, nn.Module] = {"dense": nn.ModuleList(dense)}
         if self.norm:
             found["norms"] = nn.ModuleList(nn.LayerNorm(size.d_out) for _ in dense)
@@ -84,12 +85,11 @@ class Embed(Encoder):
 
     def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
         """f(X W + b)."""
-        rate: Any = self.dropout
         for i, dense in enumerate(w.dense):
-            x = drop(x, rate, training=scene.training) if i else x
+            x = drop(x, self.dropout, training=scene.training) if i else x
             x = activate(dense(x), str(self.activation))
             x = w.norms[i](x) if self.norm else x
-        return drop(x, rate, training=scene.training) if self.drop_output else x  # type: ignore[no-any-return]
+        return drop(x, self.dropout, training=scene.training) if self.drop_output else x
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Predict(Encoder):
     """Z⁰ = drop_q( drop_p( relu(X W_1 + b_1) ) W_2 + b_2 ), (N, K)."""
 
     bias: bool = True
-    dropout: float | Setting = 0.0  # p
-    output_dropout: float | Setting = 0.0  # q
+    dropout: Number = 0.0  # p
+    output_dropout: Number = 0.0  # q
 
     def width(self, size: Size) -> int:
         """K."""
@@ -111,17 +111,15 @@ class Predict(Encoder):
 
     def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
         """The classifier before propagation."""
-        p: Any = self.dropout
-        q: Any = self.output_dropout
-        hidden = drop(F.relu(w.inner(x)), p, training=scene.training)
-        return drop(w.outer(hidden), q, training=scene.training)  # type: ignore[no-any-return]
+        hidden = drop(F.relu(w.inner(x)), self.dropout, training=scene.training)
+        return drop(w.outer(hidden), self.output_dropout, training=scene.training)
 
 
 @dataclass(frozen=True)
 class PredictBoth(Predict):
     """Z⁰ = drop_p( relu( δ (X W_x + b_x) + (1-δ)(S° W_a + b_a) ) ) W_o + b_o, (N, K) (GloGNN)."""
 
-    share: float | Setting = 0.5  # δ
+    share: Number = 0.5  # δ
     needs_structure = True
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
@@ -131,19 +129,17 @@ class PredictBoth(Predict):
 
     def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
         """Features and structure, mixed and classified."""
-        delta: Any = self.share
         filter_ = fixed_filter(scene)
         structure = filter_ @ w.structure.weight + w.structure.bias
-        hidden = F.relu(torch.lerp(structure, w.inner(x), delta))
-        p: Any = self.dropout
-        return w.outer(drop(hidden, p, training=scene.training))  # type: ignore[no-any-return]
+        hidden = F.relu(torch.lerp(structure, w.inner(x), self.share))
+        return w.outer(drop(hidden, self.dropout, training=scene.training))
 
 
 @dataclass(frozen=True)
 class Link(Encoder):
     """relu( [h_A ‖ h_X] W + b + h_A + h_X ), h_A = A W_A + b_A, h_X = X W_X + b_X (LINKX)."""
 
-    dropout: float | Setting = 0.0
+    dropout: Number = 0.0
     needs_structure = True
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
@@ -161,9 +157,8 @@ class Link(Encoder):
         structure = adjacency @ w.structure.weight + w.structure.bias
         features = w.features(x)
         joined = w.both(torch.cat([structure, features], dim=1))
-        rate: Any = self.dropout
         state = F.relu(joined + structure + features)
-        return drop(state, rate, training=scene.training)  # type: ignore[no-any-return]
+        return drop(state, self.dropout, training=scene.training)
 
 
 def fixed_filter(scene: Scene) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heterophily.htmp.part import Setting, choose
+from heterophily.htmp.part import Number, Text, choose
 
 LAWS = ("ppr", "nppr", "sgc", "random")
 
@@ -53,8 +53,8 @@ class AdaptiveLayers(Last):
     Initial γ: `ppr` α(1-α)^l and (1-α)^L at the end; `nppr` α^l / Σ|γ|; `sgc` 1 at layer α; `random`.
     """
 
-    teleport: float | Setting = 0.1  # α
-    law: str | Setting = "ppr"
+    teleport: Number = 0.1  # α
+    law: Text = "ppr"
     symbol = "AdaAdd"
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class AdaptiveLayers(Last):
         return {"gamma": nn.Parameter(self._initial(n_layers))}
 
     def _initial(self, n_layers: int) -> Tensor:
-        alpha: Any = self.teleport
+        alpha = self.teleport
         steps = torch.arange(n_layers + 1.0)
         if self.law == "ppr":
             gamma = alpha * (1 - alpha) ** steps

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from heterophily.graph import Graph
 from heterophily.htmp.channel import Channel, Complement, Diagonal, Identity, Repeated
 from heterophily.htmp.neighborhoods import Ego, Indicator, geometric_relations
-from heterophily.htmp.part import Scene, Setting, Size, choose, matrix, uniform
+from heterophily.htmp.part import Scene, Size, Text, choose, matrix, uniform
 from heterophily.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
 
 
@@ -42,8 +42,15 @@ class Seen:
 class Guidance:
     """The base of all guidance: `operator(seen, w)` is the verb."""
 
-    symbol = "B"
-    kind = "AdaWeight"  # of the paper's three: DegAvg, AdaWeight, RelaEst
+    @property
+    def symbol(self) -> str:
+        """How the paper's table writes it."""
+        return "B"
+
+    @property
+    def kind(self) -> str:
+        """DegAvg (degrees), AdaWeight (learned) or RelaEst (estimated relation)."""
+        return "AdaWeight"
 
     def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights of one layer."""
@@ -81,9 +88,7 @@ class Fixed(Guidance):
 
     def remembered(self, graph: Graph, channel: Channel, indicator: Indicator) -> Matrix:
         """The matrix of this graph and neighborhood, computed once."""
-        found: Matrix = graph.remember(
-            (self, channel.neighborhood), lambda: self.matrix(indicator)
-        )
+        found: Matrix = graph.remember((self, channel.neighborhood), lambda: self.matrix(indicator))
         return found
 
 
@@ -126,7 +131,7 @@ class Rest(Guidance):
     kind = "DegAvg"
 
     @property
-    def symbol(self) -> str:  # type: ignore[override]
+    def symbol(self) -> str:
         """I-B^d."""
         return f"I-{self.of.symbol}"
 
@@ -144,7 +149,7 @@ class Attention(Guidance):
     """
 
     slope: float = 0.2
-    aggregate: str | Setting = "sum"
+    aggregate: Text = "sum"
     relations: int = 0  # R of WRGNN, whose initial law depends on it
     symbol = "B^aw"
 
@@ -152,7 +157,7 @@ class Attention(Guidance):
         choose("aggregate", self.aggregate, ("sum", "mean"))
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
-        """r and s, one row per head."""
+        """R and s, one row per head."""
         heads = size.heads
         if self.relations:
             bound = (6 / (self.relations + 2 * size.d_out)) ** 0.5
@@ -181,7 +186,7 @@ class SignedAttention(Guidance):
     symbol = "B^naw"
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
-        """w (2d) and c."""
+        """W (2d) and c."""
         spread = 1.414 * (2 / (2 * size.d_in + 1)) ** 0.5
         return {
             "w": nn.Parameter(spread * torch.randn(2, size.d_in)),
@@ -203,13 +208,13 @@ class Gate(Guidance):
     """
 
     other: bool = False
-    hears: str | Setting = "neighbour"
+    hears: Text = "neighbour"
 
     def __post_init__(self) -> None:
         choose("hetero_message", self.hears, ("neighbour", "ego"))
 
     @property
-    def symbol(self) -> str:  # type: ignore[override]
+    def symbol(self) -> str:
         """B^aw or 1-B^aw."""
         return "1-B^aw" if self.other else "B^aw"
 
@@ -249,7 +254,7 @@ def row_sums(indicator: Indicator) -> Tensor:
     """Weighted degrees, (N,)."""
     if isinstance(indicator, Matrix):
         return segment_sum(indicator.pattern, indicator.values)
-    return indicator.degrees.float()
+    return indicator.degrees.to(torch.get_default_dtype())
 
 
 def inverse(values: Tensor) -> Tensor:
@@ -277,8 +282,8 @@ def symmetric_values(seen: Seen) -> Tensor:
 class RelationMean(Fixed):
     """D^(-1/2) A_r D^(-1/2), D counting the entries of all nine relations of Geom-GCN, or of one."""
 
-    degree: str | Setting = "union"
-    overlap: str | Setting = "both"
+    degree: Text = "union"
+    overlap: Text = "both"
 
     def __post_init__(self) -> None:
         choose("degree", self.degree, ("union", "relation"))
@@ -293,5 +298,6 @@ class RelationMean(Fixed):
         if self.degree == "relation":
             return SymmetricMean().matrix(indicator)
         relations = geometric_relations(graph, str(self.overlap)).values()
-        root = inverse((1 + sum(row_sums(relation) for relation in relations)).sqrt())
+        degrees = 1 + torch.stack([row_sums(relation) for relation in relations]).sum(dim=0)
+        root = inverse(degrees.sqrt())
         return scaled(indicator, root, root)

@@ -89,19 +89,19 @@ def unit_rows(features: Features, *, binary: bool = False) -> Any:
     x = (x != 0).astype(np.float64) if binary else x.astype(np.float64)
     lengths = np.sqrt((x**2).sum(axis=1))
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    if sp.issparse(x) and x.nnz > DENSE * x.shape[0] * x.shape[1]:
-        x = x.toarray()
-    return sp.diags_array(scale) @ x if sp.issparse(x) else scale[:, None] * x
+    if isinstance(x, sp.csr_array) and x.nnz <= DENSE * x.shape[0] * x.shape[1]:
+        return sp.diags_array(scale) @ x
+    return scale[:, None] * (x.toarray() if isinstance(x, sp.csr_array) else x)
 
 
 def similarities(unit: Any, anchors: Any) -> Iterator[tuple[Any, Any]]:
     """For blocks of B anchors, their numbers and their cosines with all nodes, (B, N)."""
     size = max(BLOCK // unit.shape[0], 1)
-    columns = unit.T.tocsr() if sp.issparse(unit) else unit.T
+    columns = unit.T.tocsr() if isinstance(unit, sp.csr_array) else unit.T
     for start in track(range(0, len(anchors), size), "similar features"):
         own = anchors[start : start + size]
         products = unit[own] @ columns
-        dense = products.toarray() if sp.issparse(products) else products
+        dense = products.toarray() if isinstance(products, sp.csr_array) else products
         yield own, dense.round(DECIMALS, out=dense)
 
 

@@ -12,7 +12,7 @@ import torch
 
 from heterophily.graph import Graph
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.part import Setting, choose
+from heterophily.htmp.part import Flag, Number, Text, choose
 from heterophily.sparse import Matrix, Pattern
 
 if TYPE_CHECKING:
@@ -25,9 +25,20 @@ Indicator = Pattern | Matrix
 class Neighborhood:
     """The base of all neighborhoods: `indicator(graph)` is the verb, `*` joins a guidance."""
 
-    symbol = "A_c"
-    kind = "ReDef"  # of the paper's three: Raw, ReDef, Dis
-    power = 1  # how often the guidance is applied
+    @property
+    def symbol(self) -> str:
+        """How the paper's table writes it."""
+        return "A_c"
+
+    @property
+    def kind(self) -> str:
+        """Raw, ReDef (redefined) or Dis (discriminated)."""
+        return "ReDef"
+
+    @property
+    def power(self) -> int:
+        """How often the guidance is applied."""
+        return 1
 
     def indicator(self, graph: Graph) -> Indicator:
         """A_r of a graph."""
@@ -53,30 +64,33 @@ class Ego(Neighborhood):
 class Raw(Neighborhood):
     """A: the neighbors of the symmetrised graph; `loops` adds the node, as some programs do."""
 
-    loops: bool | Setting = False
-    weight: float | Setting = 1.0
+    loops: Flag = False
+    weight: Number = 1.0
     symbol = "A"
     kind = "Raw"
 
     def indicator(self, graph: Graph) -> Indicator:
         """A ∪ Aᵀ without self-loops, or with one for each node, times the weight."""
         pattern = with_diagonal(graph.symmetric) if self.loops else graph.symmetric
-        weight: Any = self.weight
-        return pattern if weight == 1 else pattern * torch.full((pattern.n_entries,), weight)
+        if self.weight == 1:
+            return pattern
+        return pattern * torch.full((pattern.n_entries,), float(self.weight))
 
 
 @dataclass(frozen=True)
 class WithSelf(Neighborhood):
     """Ã = A + I: the neighbors and the node itself; `extra` makes it A + 2I, as some programs do."""
 
-    extra: bool | Setting = False
+    extra: Flag = False
     symbol = "Ã"
     kind = "Raw"
 
     def indicator(self, graph: Graph) -> Indicator:
         """A + I, or A + 2I."""
         pattern = with_diagonal(graph.symmetric)
-        return pattern * (1 + (pattern.rows == pattern.indices).float()) if self.extra else pattern
+        if not self.extra:
+            return pattern
+        return pattern * (1 + (pattern.rows == pattern.indices).to(torch.get_default_dtype()))
 
 
 @dataclass(frozen=True)
@@ -84,18 +98,18 @@ class Hop(Neighborhood):
     """A_hk: the nodes at distance exactly k; for k = 2 also by the threshold of a program."""
 
     k: int = 2
-    rule: str | Setting = "strict"
+    rule: Text = "strict"
 
     def __post_init__(self) -> None:
         choose("second_hop", self.rule, ("strict", "thresholded"))
 
     @property
-    def symbol(self) -> str:  # type: ignore[override]
+    def symbol(self) -> str:
         """A for k = 1, else A_hk."""
         return "A" if self.k == 1 else f"A_h{self.k}"
 
     @property
-    def kind(self) -> str:  # type: ignore[override]
+    def kind(self) -> str:
         """One hop is the raw neighborhood."""
         return "Raw" if self.k == 1 else "ReDef"
 
@@ -113,15 +127,15 @@ class Power(Neighborhood):
     """Ã^k as powers of one guided matrix: the k-th power sees all nodes within k steps."""
 
     k: int = 1
-    extra: bool | Setting = False
+    extra: Flag = False
 
     @property
-    def symbol(self) -> str:  # type: ignore[override]
+    def symbol(self) -> str:
         """I, A, A_h2, .. as in the paper's table."""
         return ("I", "A")[self.k] if self.k < 2 else f"A_h{self.k}"
 
     @property
-    def power(self) -> int:  # type: ignore[override]
+    def power(self) -> int:
         """The guidance is applied k times."""
         return self.k
 
@@ -135,13 +149,13 @@ class PathCounts(Neighborhood):
     """(A + I)^k with the number of paths as weights, or as an indicator."""
 
     k: int = 2
-    hop_weights: str | Setting = "counts"
+    hop_weights: Text = "counts"
 
     def __post_init__(self) -> None:
         choose("hop_weights", self.hop_weights, ("counts", "binary"))
 
     @property
-    def symbol(self) -> str:  # type: ignore[override]
+    def symbol(self) -> str:
         """A_hk."""
         return f"A_h{self.k}"
 
@@ -176,10 +190,10 @@ class FeatureNeighbors(Neighborhood):
     symmetrised indicator and adds the node itself.
     """
 
-    k: int | Setting = 20
+    k: Number = 20
     weighted: bool = True
     with_self: bool = False
-    pairs: str | Setting = "all"
+    pairs: Text = "all"
     symbol = "A_f"
 
     def __post_init__(self) -> None:
@@ -196,7 +210,7 @@ class FeatureNeighbors(Neighborhood):
             lambda: {
                 "knn": nearest_features(
                     graph.features,
-                    int(self.k),  # type: ignore[arg-type]
+                    int(self.k),
                     binary=self.weighted,
                     symmetric=not self.weighted,
                     pairs=str(self.pairs),
@@ -214,7 +228,7 @@ class Geometric(Neighborhood):
 
     space: str  # graph or latent
     quadrant: int
-    overlap: str | Setting = "both"
+    overlap: Text = "both"
 
     def __post_init__(self) -> None:
         choose("overlap", self.overlap, ("both", "latent"))
@@ -243,8 +257,8 @@ class Structural(Neighborhood):
     """A_c: nodes whose surroundings up to `depth` steps have similar degrees, weighted."""
 
     depth: int = 0
-    max_depth: int | Setting = 2
-    duplicates: bool | Setting = False
+    max_depth: Number = 2
+    duplicates: Flag = False
 
     def indicator(self, graph: Graph) -> Matrix:
         """ω_t(u→v) = exp(-f_t(u,v)) / Σ_v' exp(-f_t(u,v')), stored at the receiver v."""
@@ -256,7 +270,7 @@ class Structural(Neighborhood):
         def compute() -> dict[str, Matrix]:
             found = structural_relations(
                 graph.symmetric,
-                depth=int(self.max_depth),  # type: ignore[arg-type]
+                depth=int(self.max_depth),
                 duplicates=bool(self.duplicates),
             )
             return {str(t): matrix for t, matrix in enumerate(found)}
@@ -274,7 +288,7 @@ class Signed(Neighborhood):
     kind = "Dis"
 
     @property
-    def symbol(self) -> str:  # type: ignore[override]
+    def symbol(self) -> str:
         """A_p or A_n."""
         return "A_p" if self.sign > 0 else "A_n"
 

@@ -1,12 +1,12 @@
 """The only module that runs message passing: one network for every recipe.
 
-    Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R);  Z = FUSE(Z⁰, .., Z^L)
+Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R);  Z = FUSE(Z⁰, .., Z^L)
 """
 
 import dataclasses
 from collections.abc import Sequence
 from fnmatch import fnmatch
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from heterophily.errors import HeterophilyError
 from heterophily.graph import Features, Graph
 from heterophily.htmp.channel import Channel, apply_all
 from heterophily.htmp.combine import Combine, Only
-from heterophily.htmp.encoder import AsIs, Embed, Predict
+from heterophily.htmp.encoder import AsIs, Embed
 from heterophily.htmp.guidance import Seen
 from heterophily.htmp.part import Dense, Scene, Size, Weights, activate, drop
 from heterophily.htmp.recipe import Recipe
@@ -36,7 +36,9 @@ class Layer(nn.Module):
         sized = dataclasses.replace(size, heads=max(recipe.transform.heads(size), 1))
         self.transform = Weights(recipe.transform.weights(sized, channels))
         self.guidance = nn.ModuleList(
-            Weights(c.guidance.weights(dataclasses.replace(sized, indicator=_indicator(c, size.graph))))
+            Weights(
+                c.guidance.weights(dataclasses.replace(sized, indicator=_indicator(c, size.graph)))
+            )
             for c in channels
         )
         joint = dataclasses.replace(size, d_out=recipe.transform.width(size))
@@ -61,8 +63,7 @@ class Layer(nn.Module):
         """(A_r ⊙ B_r) Z W_r for every channel."""
         recipe, size = self.recipe, self.size
         spread = recipe.transform.spread(states, self.transform, size)
-        rate: Any = recipe.dropout.message
-        spread = [drop(u, rate, training=scene.training) for u in spread]
+        spread = [drop(u, recipe.dropout.message, training=scene.training) for u in spread]
         spread = [torch.relu(u) if self._relu(c, "before") else u for c, u in self._pairs(spread)]
         operators = [
             self._operator(r, channel, states[r], spread[r], scene)
@@ -78,13 +79,14 @@ class Layer(nn.Module):
         if self.recipe.linear_end and self.size.is_last:
             return False
         place = channel.activation or self.recipe.message_activation
-        place = {True: "before", False: "after"}.get(place, place)  # type: ignore[call-overload]
+        if isinstance(place, bool):
+            place = "before" if place else "after"
         return bool(place == where)
 
     def _operator(self, r: int, channel: Channel, heard: Any, message: Any, scene: Scene) -> Any:
         seen = Seen(channel, _indicator(channel, scene.graph), heard, message, scene)
         operator = channel.guidance.operator(seen, self.guidance[r])
-        rate: Any = self.recipe.dropout.edge
+        rate = self.recipe.dropout.edge
         drops = scene.training and rate and isinstance(operator, Matrix)
         return operator.dropped(rate) if drops else operator
 
@@ -120,7 +122,7 @@ class Network(nn.Module):
         combine = Only() if recipe.separate else recipe.combine
         for layer in range(1, self.n_layers + 1):
             widths = recipe.widths
-            d_out = int(widths[min(layer, len(widths)) - 1])  # type: ignore[arg-type]
+            d_out = int(widths[min(layer, len(widths)) - 1])
             if layer == self.n_layers and recipe.head is None:
                 d_out = size.n_classes
             sized = dataclasses.replace(
@@ -150,8 +152,7 @@ class Network(nn.Module):
     def forward(self, graph: Graph) -> Tensor:
         """Logits (N, K)."""
         z = self.embed(graph)
-        rate: Any = self.recipe.dropout.head
-        z = drop(z, rate, training=self.training)
+        z = drop(z, self.recipe.dropout.head, training=self.training)
         logits: Tensor = z[:, : self.n_classes] if self.head is None else self.head(z)
         return logits
 
@@ -160,13 +161,13 @@ class Network(nn.Module):
         self._check(graph)
         recipe, x = self.recipe, self.input(graph)
         scene = Scene(graph, x, self.training, self.common)
-        rate: Any = recipe.dropout.input
-        first = self.encoding(drop(x, rate, training=self.training), self.encoder, scene)
+        dropped = drop(x, recipe.dropout.input, training=self.training)
+        first = self.encoding(dropped, self.encoder, scene)
         scene.first = first
         outputs = []
         for layers in self.stacks:
             states = [first]
-            for layer, module in enumerate(layers, start=1):  # type: ignore[arg-type]
+            for layer, module in enumerate(cast("nn.ModuleList", layers), start=1):
                 scene.layer = layer
                 states.append(module(self._heard(states, scene), scene))
             outputs.append(recipe.fuse(states, self.fuse))
@@ -180,8 +181,7 @@ class Network(nn.Module):
         if recipe.skip is not None:
             previous = recipe.skip(previous, self.skip, scene)
         elif scene.layer > 1 or not isinstance(self.encoding, AsIs):
-            rate: Any = recipe.dropout.layer
-            previous = drop(previous, rate, training=scene.training)
+            previous = drop(previous, recipe.dropout.layer, training=scene.training)
         scene.memory["heard"] = previous
         return {"previous": previous, "first": scene.first, "nodes": None}
 
@@ -262,5 +262,3 @@ def normalised(features: Features, norm: str) -> Features:
         return features.pattern * (values / scale.index_select(0, features.pattern.rows))
     assert not sparse
     return features / scale.unsqueeze(1)
-
-

@@ -17,6 +17,11 @@ from heterophily.errors import HeterophilyError
 from heterophily.graph import Features, Graph
 from heterophily.sparse import Matrix
 
+# Fields of parts: a value, or a `Setting` until the network is built.
+Number = Any
+Text = Any
+Flag = Any
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -124,7 +129,7 @@ class Dense(nn.Module):
         self.bias = vector(i, o, law) if bias else None
 
     def forward(self, x: Features) -> Tensor:
-        """x W + b."""
+        """X W + b."""
         if isinstance(x, Matrix) or self.bias is None:
             product: Tensor = x @ self.weight
             return product if self.bias is None else product + self.bias

@@ -15,7 +15,7 @@ from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Combine, Only
 from heterophily.htmp.encoder import AsIs, Encoder
 from heterophily.htmp.fuse import Last
-from heterophily.htmp.part import ACTIVATIONS, Setting, resolve
+from heterophily.htmp.part import ACTIVATIONS, Flag, Number, Setting, Text, resolve
 from heterophily.htmp.skip import DecayedSkip
 from heterophily.htmp.transform import Own, Transform
 
@@ -48,11 +48,11 @@ POSITIVE = ("width", "n_layers", "patience", "max_epochs", "learning_rate")
 class Dropout:
     """Rates: of the input X, of the state that a layer hears, before the head, of stored entries."""
 
-    input: float | Setting = 0.0
-    layer: float | Setting = 0.0
-    head: float | Setting = 0.0
-    edge: float | Setting = 0.0
-    message: float | Setting = 0.0  # after the transform, before aggregation
+    input: Number = 0.0
+    layer: Number = 0.0
+    head: Number = 0.0
+    edge: Number = 0.0
+    message: Number = 0.0  # after the transform, before aggregation
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Head:
     `kind = none` reads the first K columns as logits, as one program does.
     """
 
-    kind: str | Setting = "linear"
+    kind: Text = "linear"
     bias: bool = True
     law: str = "linear"
     gain: float = 1.0
@@ -73,8 +73,8 @@ class Apart:
     """Parameters with an Adam of their own; `both` leaves them in the main one too."""
 
     names: str
-    weight_decay: float
-    both: bool | Setting = False
+    weight_decay: Number
+    both: Flag = False
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,14 @@ class Recipe:
     head: Head | None = None
     skip: DecayedSkip | None = None
     dropout: Dropout = Dropout(input=Setting("dropout"), layer=Setting("dropout"))
-    activation: str | Setting = Setting("activation")  # after each layer
+    activation: Text = Setting("activation")  # after each layer
     activate_last: bool = False  # also after the last one
-    message_activation: str | bool | Setting = "none"  # ReLU none, before or after aggregation
+    message_activation: Text = "none"  # ReLU none, before or after aggregation
     linear_end: bool = False  # whether messages of the last layer stay linear
     separate: bool = False  # a network of its own per channel, COMBINE once at the end
-    widths: tuple[int | Setting, ...] = (Setting("width"),)  # per layer; the last repeats
+    widths: tuple[Number, ...] = (Setting("width"),)  # per layer; the last repeats
     losses: tuple[Any, ...] = ()
-    decayed: tuple[str | Setting, ...] = ("*",)  # parameters with weight decay, as patterns of names
+    decayed: tuple[Text, ...] = ("*",)  # parameters with weight decay, as patterns of names
     apart: Apart | None = None  # parameters with an optimiser of their own
     equation: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -113,13 +113,17 @@ class Recipe:
         return {**COMMON, **self.settings}
 
     def with_settings(self, *, preset: str = "published", **values: Any) -> "Recipe":
-        """The recipe with every setting decided: defaults, then a preset, then `values`."""
+        """The recipe with every setting decided: defaults, then a preset, then `values`.
+
+        A default may itself be a `Setting`, so that it follows another one.
+        """
         if preset not in ("published", "reference"):
             raise unknown_name("preset", preset, ("published", "reference"))
         for name in values:
             if name not in self.defaults:
                 raise unknown_name(f"setting of {self.name}", name, self.defaults)
         chosen = {**self.defaults, **(self.reference if preset == "reference" else {}), **values}
+        chosen = {name: resolve(value, chosen) for name, value in chosen.items()}
         _check(chosen)
         decided: Recipe = resolve(dataclasses.replace(self, settings=chosen), chosen)
         kept = tuple(channel for channel in decided.channels if channel.when)

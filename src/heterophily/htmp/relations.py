@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from heterophily.htmp.guidance import Guidance, Seen, SymmetricMean, inverse, pattern_of
 from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.htmp.part import Dense, Setting, Size, choose, scalar
+from heterophily.htmp.part import Dense, Number, Size, Text, choose, scalar
 from heterophily.sparse import Matrix, Pattern, sddmm, segment_sum
 
 
@@ -21,19 +21,19 @@ class SignedSimilarity(Guidance):
     """
 
     sign: int = 1
-    normalisation: str | Setting = "symmetric"
+    normalisation: Text = "symmetric"
     kind = "RelaEst"
 
     def __post_init__(self) -> None:
         choose("normalisation", self.normalisation, ("symmetric", "row"))
 
     @property
-    def symbol(self) -> str:  # type: ignore[override]
+    def symbol(self) -> str:
         """B^re_p or B^re_n."""
         return "B^re_p" if self.sign > 0 else "B^re_n"
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
-        """a and b of the positive relation, which the negative one shares."""
+        """A and b of the positive relation, which the negative one shares."""
         return {} if self.sign < 0 else {"a": scalar(0.5), "b": scalar(0.0)}
 
     def values(self, seen: Seen, w: Any) -> Tensor:
@@ -41,8 +41,7 @@ class SignedSimilarity(Guidance):
         memory, key = seen.scene.memory, ("similarity", seen.scene.layer)
         if key not in memory:
             weight, delta = self.structure(seen)
-            unit = seen.message / seen.message.norm(dim=1, keepdim=True).clamp_min(1e-4)
-            cosine = sddmm(seen.pattern, unit, unit)
+            cosine = cosines(seen.pattern, seen.message)
             memory[key] = weight * F.softplus(w.a * delta + w.b), cosine
         scale, cosine = memory[key]
         return self.sign * scale * F.relu(self.sign * cosine)
@@ -52,16 +51,26 @@ class SignedSimilarity(Guidance):
         graph = seen.scene.graph
 
         def compute() -> tuple[Tensor, Tensor]:
-            degrees = (seen.pattern.degrees + 1).float()
+            degrees = (seen.pattern.degrees + 1).to(torch.get_default_dtype())
             if self.normalisation == "row":
                 edge = inverse(degrees).index_select(0, seen.pattern.rows)
                 return edge, torch.zeros_like(edge)
             root = degrees.sqrt()
-            rows, columns = (root.index_select(0, i) for i in (seen.pattern.rows, seen.pattern.indices))
+            rows, columns = (
+                root.index_select(0, i) for i in (seen.pattern.rows, seen.pattern.indices)
+            )
             return 1 / (rows * columns), columns / rows - 1
 
         pair: tuple[Tensor, Tensor] = graph.remember(("ggcn", self.normalisation), compute)
         return pair
+
+
+def cosines(pattern: Pattern, state: Tensor) -> Tensor:
+    """U_i · U_j / max(‖U_i‖ ‖U_j‖, 1e-8) on the entries; rows of zeros have no gradient."""
+    lengths = state.norm(dim=1, keepdim=True)
+    product = sddmm(pattern, lengths, lengths)
+    dots = torch.where(product > 0, sddmm(pattern, state, state), 0.0)
+    return dots / product.clamp_min(1e-8)
 
 
 @dataclass(frozen=True)
@@ -74,13 +83,13 @@ class EstimatedHomophily(Guidance):
 
     attribute_weight: float = 0.4  # μ
     topology_weight: float = 1.0  # ξ
-    width: int | Setting = 64  # of the attribute model
+    width: Number = 64  # of the attribute model
     symbol = "B^re"
     kind = "RelaEst"
 
     def common(self, size: Size) -> dict[str, nn.Module]:
         """The attribute model log P = log_softmax((X W_a + b_a) W_b + b_b)."""
-        d, graph = int(self.width), size.graph  # type: ignore[arg-type]
+        d, graph = int(self.width), size.graph
         return {"attributes": Attributes(graph.n_features, d, graph.n_classes)}
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
@@ -117,7 +126,7 @@ class Attributes(nn.Module):
         self.inner, self.outer = Dense(n_features, width), Dense(width, n_classes)
 
     def forward(self, x: Any) -> Tensor:
-        """log P, (N, K)."""
+        """Log P, (N, K)."""
         return F.log_softmax(self.outer(self.inner(x)), dim=1)
 
 
@@ -130,20 +139,20 @@ class ClosedForm(Guidance):
     are solved: Z* H = c H T + β Σ_k λ_k S^k H G - γ c H₀ T, c = 1-γ, G = (c² HᵀH + (α+β) I)^(-1), T = HᵀH G.
     """
 
-    alpha: float | Setting = 1.0
-    beta: float | Setting = 1.0
-    gamma: float | Setting = 0.5
-    n_orders: int | Setting = 2
-    variant: str | Setting = "glognn"
+    alpha: Number = 1.0
+    beta: Number = 1.0
+    gamma: Number = 0.5
+    n_orders: Number = 2
+    variant: Text = "glognn"
     symbol = "B^re"
     kind = "RelaEst"
 
     def __post_init__(self) -> None:
         choose("variant", self.variant, ("glognn", "glognn++"))
 
-    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+    def common(self, size: Size) -> dict[str, nn.Parameter]:
         """λ (n_orders), and s, the diagonal of Σ, for the `++` variant."""
-        orders, k = int(self.n_orders), size.n_classes  # type: ignore[arg-type]
+        orders, k = int(self.n_orders), size.n_classes
         found = {"orders": nn.Parameter(torch.full((orders,), 1 / orders))}
         if self.variant == "glognn++":
             found["diagonal"] = nn.Parameter(torch.full((k,), 1 / k))
@@ -152,7 +161,7 @@ class ClosedForm(Guidance):
     def operator(self, seen: Seen, w: Any) -> "LowRank":
         """Z*, as something with `@`."""
         filter_ = SymmetricMean().remembered(seen.scene.graph, seen.channel, seen.indicator)
-        return LowRank(self, filter_, seen.scene.first, w)
+        return LowRank(self, filter_, seen.scene.first, seen.scene.common)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +174,7 @@ class LowRank:
     w: Any
 
     def __matmul__(self, h: Tensor) -> Tensor:
-        c, a = 1 - self.form.gamma, self.form.alpha + self.form.beta  # type: ignore[operator]
+        c, a = 1 - self.form.gamma, self.form.alpha + self.form.beta
         s = self.w.diagonal if self.form.variant == "glognn++" else h.new_ones(h.shape[1])
         gram = h.T @ h
         # Scaled by a > 0 the system is I plus a positive matrix: safe for Cholesky in float32.
@@ -184,6 +193,4 @@ def _membership(pattern: Pattern, inner: Pattern) -> Tensor:
     n = pattern.n_columns
     codes, wanted = (p.rows.long() * n + p.indices.long() for p in (pattern, inner))
     at = torch.searchsorted(wanted, codes).clamp_max(len(wanted) - 1)
-    return (wanted[at] == codes).float()
-
-
+    return (wanted[at] == codes).to(torch.get_default_dtype())

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heterophily.htmp.part import Dense, Scene, Setting, Size, drop
+from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, drop
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,10 @@ class DecayedSkip:
     P starts as elu(x W_0 + b_0) and the first layer hears x itself. Without decay all c_l are 1.
     """
 
-    rate: float | Setting = 1.0  # η
+    rate: Number = 1.0  # η
     exponent: float = 3.0  # e
-    dropout: float | Setting = 0.0
-    decay: bool | Setting = True
+    dropout: Number = 0.0
+    decay: Flag = True
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
         """W_0 (F, d) and b_0."""
@@ -31,14 +31,12 @@ class DecayedSkip:
         memory, layer = scene.memory, scene.layer
         if layer == 1:
             memory["carried"] = F.elu(w.first(state))
-            return state  # type: ignore[no-any-return]
-        rate: Any = self.dropout
-        memory["carried"] = memory["carried"] + self.coefficient(layer) * drop(
-            F.elu(state), rate, training=scene.training
-        )
-        return memory["carried"]  # type: ignore[no-any-return]
+            return state
+        opened = drop(F.elu(state), self.dropout, training=scene.training)
+        memory["carried"] = memory["carried"] + self.coefficient(layer) * opened
+        return memory["carried"]
 
     def coefficient(self, layer: int) -> float:
         """c_l."""
-        eta: Any = self.rate
-        return math.log(eta / layer**self.exponent + 1) if self.decay and layer > 2 else 1.0
+        decays = self.decay and layer > 2
+        return math.log(self.rate / layer**self.exponent + 1) if decays else 1.0

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.part import Setting, Size, choose, matrix, vector
+from heterophily.htmp.part import Flag, Number, Size, Text, choose, matrix, vector
 
 Heard = Sequence[Any]
 
@@ -65,10 +65,10 @@ class Own(Transform):
     law: str | tuple[str, ...] = "glorot"
     bias_law: str = ""
     biased: tuple[int, ...] | None = None
-    n_heads: int | Setting = 0
+    n_heads: Number = 0
     last_heads: int | None = None
-    merge: str | Setting = "concat"
-    halved: bool | Setting = False
+    merge: Text = "concat"
+    halved: Flag = False
     gain: float = 1.0
 
     def __post_init__(self) -> None:
@@ -76,8 +76,9 @@ class Own(Transform):
 
     def heads(self, size: Size) -> int:
         """H of this layer."""
-        last = size.is_last and self.last_heads is not None
-        return int(self.last_heads if last else self.n_heads)  # type: ignore[arg-type]
+        if size.is_last and self.last_heads is not None:
+            return self.last_heads
+        return int(self.n_heads)
 
     def weights(self, size: Size, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
         """W_r (d_in, d_out) and b_r (d_out), with one column block per head."""
@@ -158,8 +159,8 @@ class NearIdentity(Transform):
     `star`: θ_l [P ‖ Z⁰] W + (1 - θ_l) T with separate weights for the message P and the first state.
     """
 
-    decay: float | Setting = 0.5  # λ
-    star: bool | Setting = False
+    decay: Number = 0.5  # λ
+    star: Flag = False
 
     def weights(self, size: Size, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
         """W (d, d), or (2d, d) for the star."""
@@ -168,9 +169,7 @@ class NearIdentity(Transform):
 
     def finish(self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int) -> Tensor:
         """θ T W + (1 - θ) T."""
-        theta = math.log(self.decay / layer + 1)  # type: ignore[operator]
+        theta = math.log(self.decay / layer + 1)
         first, propagated = messages[0], messages[-1]
         inner = torch.cat([propagated, first], dim=1) if self.star else state
         return torch.addmm(state, inner, w.W, beta=1 - theta, alpha=theta)
-
-

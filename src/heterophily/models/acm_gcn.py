@@ -33,7 +33,7 @@ ACM_GCN = Recipe(
         "relu_first": False,
         "extra_self_loop": False,
         "layer_norm_in_attention": False,
-        "feature_norm": "sum",
+        "feature_norm": Setting("structure_channel", choose=("none", "sum")),
     },
     space={
         "learning_rate": Choice(0.01, 0.05, 0.1),

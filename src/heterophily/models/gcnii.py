@@ -5,7 +5,7 @@ from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import SymmetricMean, Uniform
 from heterophily.htmp.neighborhoods import Ego, WithSelf
 from heterophily.htmp.part import Setting
-from heterophily.htmp.recipe import Dropout, Head, Recipe
+from heterophily.htmp.recipe import Apart, Dropout, Head, Recipe
 from heterophily.htmp.transform import NearIdentity
 from heterophily.search.space import Choice
 
@@ -22,6 +22,7 @@ GCNII = Recipe(
     head=Head(),
     dropout=Dropout(input=P, layer=P, head=P),
     activate_last=True,
+    apart=Apart("stacks.*", weight_decay=Setting("layer_decay")),
     equation="Z^l = relu(θ_l T W_l + (1-θ_l) T), T = (1-α) S° drop(Z^(l-1)) + α Z⁰, θ_l = ln(λ/l + 1)",
     settings={
         "n_layers": 8,
@@ -29,6 +30,7 @@ GCNII = Recipe(
         "identity_decay": 0.5,
         "star": False,
         "feature_norm": "l1",
+        "layer_decay": Setting("weight_decay"),
     },
     space={
         "learning_rate": Choice(0.005, 0.01, 0.05),
@@ -39,5 +41,8 @@ GCNII = Recipe(
         "n_layers": Choice(2, 4, 8, 16, 32),
         "star": Choice(False, True),
     },
-    deviations=("one weight decay for all parameters; the authors' semi-supervised program has two",),
+    deviations=(
+        "one weight decay for all parameters unless layer_decay gives the W_l their own, as the "
+        "authors' semi-supervised program does",
+    ),
 )

@@ -27,7 +27,8 @@ GLOGNN = Recipe(
     transform=Keep(),
     dropout=Dropout(input=Setting("dropout", when="feature_dropout")),
     activation="none",
-    equation="H^l = (1-γ) Z* H^(l-1) + γ H⁰, Z* = argmin ‖H - (1-γ) Z H - γ H⁰‖² + α ‖Z‖² + β ‖Z - Σ λ_k S°^k‖²",
+    equation="H^l = (1-γ) Z* H^(l-1) + γ H⁰, "
+    "Z* = argmin ‖H - (1-γ) Z H - γ H⁰‖² + α ‖Z‖² + β ‖Z - Σ λ_k S°^k‖²",
     settings={
         "n_layers": 1,
         "alpha": 1.0,

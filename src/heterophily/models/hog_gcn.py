@@ -17,7 +17,8 @@ HOG_GCN = Recipe(
     "homophily and heterophily, AAAI 2022",
     channels=(
         Ego() * Uniform(),
-        PathCounts(2, Setting("hop_weights")) * EstimatedHomophily(width=Setting("attribute_width")),
+        PathCounts(2, Setting("hop_weights"))
+        * EstimatedHomophily(width=Setting("attribute_width")),
     ),
     combine=LearnedAdd(),
     transform=Own(bias="none", law="uniform_out"),

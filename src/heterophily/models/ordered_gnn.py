@@ -23,7 +23,8 @@ ORDERED_GNN = Recipe(
         input=Setting("dropout"), layer=Setting("layer_dropout"), head=Setting("dropout")
     ),
     activation="none",
-    equation="Z^l = LN(G ⊙ z + (1-G) ⊙ R z), g^l = g^(l-1) + (1-g^(l-1)) ⊙ cumsum(softmax([z ‖ Rz] W_g + b_g))",
+    equation="Z^l = LN(G ⊙ z + (1-G) ⊙ R z), g^l = g^(l-1) + (1-g^(l-1)) ⊙ q, "
+    "q = cumsum(softmax([z ‖ R z] W_g + b_g))",
     settings={
         "width": 256,
         "n_layers": 8,

@@ -9,6 +9,9 @@ from heterophily.htmp.transform import Own
 from heterophily.search.space import Choice
 
 P = Setting("dropout")
+NEAREST = FeatureNeighbors(
+    Setting("n_neighbors"), weighted=False, with_self=True, pairs=Setting("knn_pairs")
+)
 
 UGCN = Recipe(
     name="ugcn",
@@ -17,9 +20,8 @@ UGCN = Recipe(
     channels=(
         WithSelf() * Attention(),
         CommonNeighbors(2) * Attention(),
-        FeatureNeighbors(Setting("n_neighbors"), weighted=False, with_self=True,
-                         pairs=Setting("knn_pairs")) * Attention(),
-    ),  # fmt: skip
+        NEAREST * Attention(),
+    ),
     combine=AttentionSum(head=Setting("head")),
     transform=Own(
         bias="none", law="glorot_normal", gain=2**0.5, n_heads=Setting("n_heads"), last_heads=1

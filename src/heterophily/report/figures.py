@@ -84,11 +84,16 @@ def add_scale(figure: "Figure", image: "AxesImage", axes: Sequence["Axes"]) -> N
 
 def save_figure(figure: "Figure", path: Path | str) -> Path:
     """Write a figure atomically, in the format that the ending of `path` names."""
-    target = Path(path)
-    if target.suffix not in SUFFIXES:
-        raise HeterophilyError(
-            f"a figure ends in {', '.join(SUFFIXES)}, got {target.name!r}; change the ending"
-        )
-    kind = target.suffix[1:]
+    target, kind = Path(path), check_ending(path)
     write_atomically(target, lambda p: figure.savefig(p, format=kind, dpi=200))
     return target
+
+
+def check_ending(path: Path | str) -> str:
+    """The format of a figure by the ending of its path; an error if it is none that we draw."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise HeterophilyError(
+            f"a figure ends in {', '.join(SUFFIXES)}, got {Path(path).name!r}; change the ending"
+        )
+    return suffix[1:]

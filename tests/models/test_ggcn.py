@@ -1,0 +1,106 @@
+"""GGCN: signed messages with a degree correction, three global weights and a decayed skip."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from heterophily.htmp.building import build
+from heterophily.htmp.relations import SignedSimilarity
+
+
+def normalised(graph, dense, normalisation):
+    """Â: S° or R°."""
+    f = dense.filters(graph)
+    return f.S1 if normalisation == "symmetric" else f.R1
+
+
+def deltas(a_hat):
+    """δ_ij = Â_ii / Â_ij - 1 where Â_ij > 0."""
+    return torch.where(a_hat > 0, a_hat.diagonal()[:, None] / a_hat.clamp_min(1e-300) - 1, 0.0)
+
+
+def layer(module, h, a_hat):
+    """softplus(ς) (ω_1 Σ_j Â τ relu(e) U_j - ω_2 Σ_j Â τ relu(-e) U_j + ω_3 U)."""
+    w, tau, combine = module.transform, module.guidance[1], module.combine
+    u = h @ w.W0 + w.b0
+    lengths = u.norm(dim=1)
+    e = u @ u.T / (lengths[:, None] * lengths[None, :]).clamp_min(1e-8)
+    weight = a_hat * F.softplus(tau.a * deltas(a_hat) + tau.b)
+    weight = weight * (1 - torch.eye(len(u)))
+    omega_3, omega_1, omega_2 = combine.omega.softmax(dim=0)  # the ego channel comes first
+    alike, unlike = (weight * e.relu()) @ u, -(weight * (-e).relu()) @ u
+    return F.softplus(combine.scale) * (omega_1 * alike + omega_2 * unlike + omega_3 * u)
+
+
+def forward(network, graph, dense, *, normalisation="symmetric", eta=1.0):
+    """The logits, with the state P that the layers hear."""
+    p, a_hat = 0.5 if network.training else 0.0, normalised(graph, dense, normalisation)
+    x, w = dense.drop(dense.features(graph), p), network.skip.first
+    carried = F.elu(x @ w.weight + w.bias)
+    q = layer(network.stacks[0][0], x, a_hat)
+    for number, module in enumerate(list(network.stacks[0])[1:], start=2):
+        decay = 1.0 if number == 2 else math.log(eta / number**3 + 1)
+        carried = carried + decay * dense.drop(F.elu(q), p)
+        q = layer(module, carried, a_hat)
+    return q
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("n_layers", [2, 5])
+def test_the_published_network_is_the_card(
+    graph, dense, agree, marked_dropout, n_layers, training
+):
+    network = build("ggcn", graph, width=6, n_layers=n_layers, decay_rate=0.8).train(training)
+    agree(network, graph, lambda: forward(network, graph, dense, eta=0.8))
+
+
+def test_the_reference_network_normalises_by_rows(graph, dense, agree, marked_dropout):
+    network = build("ggcn", graph, preset="reference", width=6, n_layers=3)
+    agree(network, graph, lambda: forward(network, graph, dense, normalisation="row"))
+
+
+def test_the_loss_is_the_cross_entropy(graph, train, dense, agree, marked_dropout):
+    network = build("ggcn", graph, width=6, n_layers=3)
+
+    def expected():
+        logits = forward(network, graph, dense)
+        return -logits.log_softmax(dim=1)[train, graph.labels[train]].mean()
+
+    agree(network, graph, expected, actual=lambda: network.loss(network(graph), graph, train))
+
+
+def test_one_layer_means_two(small_graph):
+    one, two = (build("ggcn", small_graph(), width=6, n_layers=n) for n in (1, 2))
+    shapes = [{name: p.shape for name, p in n.named_parameters()} for n in (one, two)]
+    assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize("normalisation", ["symmetric", "row"])
+def test_delta_is_the_ratio_of_roots_of_degrees_or_zero(small_graph, dense, normalisation):
+    graph = small_graph()
+    network = build("ggcn", graph, width=6, normalisation=normalisation)
+    network(graph)
+    weight, delta = graph.remember(("ggcn", normalisation), lambda: None)
+    rows, columns = dense.adjacency(graph).nonzero(as_tuple=True)
+    degrees = dense.filters(graph).A1.sum(dim=1)
+    roots = (degrees[columns] / degrees[rows]).sqrt() - 1
+    torch.testing.assert_close(delta, roots if normalisation == "symmetric" else 0 * roots)
+    torch.testing.assert_close(weight, normalised(graph, dense, normalisation)[rows, columns])
+    torch.testing.assert_close(delta, deltas(normalised(graph, dense, normalisation))[rows, columns])
+
+
+def test_a_state_of_zeros_gives_and_gets_no_gradient(small_graph):
+    """The cosine of a zero row is zero, and its gradient too."""
+    graph = small_graph()
+    network = build("ggcn", graph, width=6)
+    with torch.no_grad():
+        network.stacks[0][0].transform.b0.zero_()  # node 2 has no features
+    loss = network(graph).square().sum()
+    loss.backward()
+    assert all(float(p.grad.abs().max()) < 1e3 for p in network.parameters())
+
+
+def test_short_states_keep_their_cosine(small_graph):
+    assert SignedSimilarity

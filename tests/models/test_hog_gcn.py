@@ -1,0 +1,192 @@
+"""HOG-GCN: Z W + w G Z W' + b, G from an attribute model and a learned mask; its losses and steps."""
+
+import copy
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from heterophily.htmp.building import build
+
+SMALL = {"width": 6, "second_width": 5, "attribute_width": 4}
+
+
+def path_counts(graph, dense, hop_weights="counts"):
+    """B = (A + I)², or where it is positive."""
+    a = dense.filters(graph).A1
+    counts = a @ a
+    return (counts > 0).to(counts.dtype) if hop_weights == "binary" else counts
+
+
+def dense_masks(network, counts):
+    """Θ of each layer, (N, N), from the network's values on the entries of B."""
+    at = counts.nonzero(as_tuple=True)
+    values = [layer.guidance[1].mask for layer in network.stacks[0]]
+    return [torch.zeros_like(counts).index_put(at, mask) for mask in values]
+
+
+def attributes(network, x):
+    """Log P of the attribute model."""
+    inner, outer = network.common.attributes.inner, network.common.attributes.outer
+    return F.log_softmax((x @ inner.weight + inner.bias) @ outer.weight + outer.bias, dim=1)
+
+
+def forward(network, graph, dense, *, counts, masks):
+    """The logits, log P and T of the last layer."""
+    z, p = dense.features(graph), 0.5 if network.training else 0.0
+    log_p = attributes(network, z)
+    for layer, (module, mask) in enumerate(zip(network.stacks[0], masks, strict=True)):
+        z = dense.drop(z.relu(), p) if layer else z
+        topology = dense.norm1(counts * mask)
+        relation = counts * (0.4 * log_p.exp() @ log_p.exp().T + topology)
+        sums = relation.sum(dim=1, keepdim=True).detach()
+        g = torch.where(sums == 0, 0.0, relation / sums)
+        w, c = module.transform, module.combine
+        z = z @ w.W0 + c.weight * (g @ z @ w.W1) + c.b
+    return z @ network.head.weight + network.head.bias, log_p, topology
+
+
+def loss(network, graph, dense, train, *, counts, masks, labels):
+    """CE + CE of the attribute model + CE of propagated labels."""
+    logits, log_p, topology = forward(network, graph, dense, counts=counts, masks=masks)
+    y = graph.labels[train]
+    spread = F.log_softmax(topology @ labels, dim=1)
+    return (
+        F.cross_entropy(logits[train], y) + F.nll_loss(log_p[train], y)
+        + F.nll_loss(spread[train], y)
+    )  # fmt: skip
+
+
+def make(graph, **settings):
+    """A small network whose masks have values of either sign everywhere."""
+    network = build("hog-gcn", graph, **SMALL, **settings)
+    with torch.no_grad():
+        for layer in network.stacks[0]:
+            layer.guidance[1].mask.add_(0.3 * torch.randn_like(layer.guidance[1].mask))
+    return network
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("hop_weights", ["counts", "binary"])
+def test_the_network_is_the_card(graph, dense, agree, marked_dropout, hop_weights, training):
+    network = make(graph, hop_weights=hop_weights).train(training)
+    counts = path_counts(graph, dense, hop_weights)
+
+    def expected():
+        masks = dense_masks(network, counts)
+        return forward(network, graph, dense, counts=counts, masks=masks)[0]
+
+    agree(network, graph, expected)
+
+
+def test_the_reference_network_computes_the_same(graph, dense, agree, marked_dropout):
+    network = make(graph, preset="reference")
+    counts = path_counts(graph, dense)
+
+    def expected():
+        masks = dense_masks(network, counts)
+        return forward(network, graph, dense, counts=counts, masks=masks)[0]
+
+    agree(network, graph, expected)
+
+
+def test_the_loss_adds_the_attribute_model_and_propagated_labels(
+    graph, train, dense, agree, marked_dropout
+):
+    network = make(graph)
+    network.begin(graph, train)
+    counts, labels = path_counts(graph, dense), network.terms[1].propagated.value
+
+    def expected():
+        masks = dense_masks(network, counts)
+        return loss(network, graph, dense, train, counts=counts, masks=masks, labels=labels)
+
+    agree(network, graph, expected, actual=lambda: network.loss(network(graph), graph, train))
+
+
+@pytest.mark.parametrize("labels", ["predicted", "train_true"])
+def test_labels_are_the_predictions_of_the_tenth_step_before_its_update(
+    small_graph, dense, labels
+):
+    graph = small_graph()
+    train = graph.split("0").train
+    settings = {"learning_rate": 0.3, "propagated_labels": labels}
+    network = build("hog-gcn", graph, **SMALL, **settings)
+    twin, x = copy.deepcopy(network), dense.features(graph)
+    adam = torch.optim.Adam(twin.common.attributes.parameters(), lr=0.3, weight_decay=0.02)
+    for _ in range(10):
+        adam.zero_grad()
+        log_p = attributes(twin, x)
+        F.nll_loss(log_p[train], graph.labels[train]).backward()
+        adam.step()
+    classes = log_p.argmax(dim=1)
+    if labels == "train_true":
+        classes[train] = graph.labels[train]
+    network.begin(graph, train)
+    found = network.terms[1].propagated.value
+    assert torch.equal(found, F.one_hot(classes, graph.n_classes).to(found.dtype))
+    torch.testing.assert_close(dict(network.named_parameters()), dict(twin.named_parameters()))
+
+
+def test_the_tenth_update_could_change_the_labels(small_graph):
+    """With this learning rate the test above would see labels taken one step too late."""
+    graph = small_graph()
+    network = build("hog-gcn", graph, **SMALL, learning_rate=0.3)
+    network.begin(graph, graph.split("0").train)
+    late = network.common.attributes(graph.features).argmax(dim=1)
+    assert not torch.equal(late, network.terms[1].propagated.value.argmax(dim=1))
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_the_attribute_model_has_its_own_optimiser(small_graph, double):
+    network = build("hog-gcn", small_graph(), **SMALL, double_update=double)
+    main, own = network.optimizers()
+    attribute = {id(p) for p in network.common.attributes.parameters()}
+    everything = {id(p) for p in network.parameters()}
+    groups = [{id(p) for g in adam.param_groups for p in g["params"]} for adam in (main, own)]
+    assert groups == [everything if double else everything - attribute, attribute]
+    assert [g["weight_decay"] for g in main.param_groups] == [0.001]
+    assert [g["weight_decay"] for g in own.param_groups] == [0.02]
+    assert {g["lr"] for adam in (main, own) for g in adam.param_groups} == {0.001}
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_the_sparse_mask_follows_the_dense_one(small_graph, dense, marked_dropout, double):
+    """Five steps of both optimisers with decay, beside a program with (N, N) masks."""
+    graph, rate, decay = small_graph(), 0.05, 0.1
+    train = graph.split("0").train
+    settings = {"learning_rate": rate, "weight_decay": decay, "double_update": double}
+    network = build("hog-gcn", graph, **SMALL, **settings)
+    network.begin(graph, train)
+    twin, counts = copy.deepcopy(network), path_counts(graph, dense)
+    masks = [mask.detach().requires_grad_() for mask in dense_masks(twin, counts)]
+    assert all(torch.equal(mask, dense.filters(graph).A1) for mask in masks)
+
+    named = dict(twin.named_parameters())
+    attribute = [p for name, p in named.items() if "attributes" in name]
+    others = [p for name, p in named.items() if "attributes" not in name and "mask" not in name]
+    adams = [
+        torch.optim.Adam(
+            [*others, *masks, *(attribute if double else [])], lr=rate, weight_decay=decay
+        ),
+        torch.optim.Adam(attribute, lr=rate, weight_decay=0.02),
+    ]
+    ours, labels = network.optimizers(), twin.terms[1].propagated.value
+    for _ in range(5):
+        step(ours, network.loss(network(graph), graph, train))
+        step(adams, loss(twin, graph, dense, train, counts=counts, masks=masks, labels=labels))
+    for sparse, mask in zip(dense_masks(network, counts), masks, strict=True):
+        torch.testing.assert_close(sparse, mask, rtol=1e-9, atol=1e-9)
+        assert float((mask - dense.filters(graph).A1).abs().max()) > 0.1
+    for name, p in network.named_parameters():
+        if "mask" not in name:
+            torch.testing.assert_close(p, named[name], rtol=1e-9, atol=1e-9)
+
+
+def step(optimizers, value):
+    """One step of all optimisers, one after the other, on the same gradients."""
+    for adam in optimizers:
+        adam.zero_grad()
+    value.backward()
+    for adam in optimizers:
+        adam.step()
