@@ -187,7 +187,7 @@ def show(
 
 
 def _print_json(content: Any) -> None:
-    typer.echo(json.dumps(content, indent=2, default=str))
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
 
 def main() -> None:

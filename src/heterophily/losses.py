@@ -157,7 +157,7 @@ class SimilarityLoss(Term):
     n_pairs: int = 10_000
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
-        """W (d) and w_0."""
+        """The vector w (d) and w_0."""
         return {"dense": Dense(size.d_out, 1)}
 
     def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
@@ -182,7 +182,7 @@ def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
 
     found = cached(graph.checksum, "similar pairs", compute)
     device = graph.labels.device
-    return found["pairs"].to(device), found["targets"].to(device)
+    return found["pairs"].T.to(device), found["targets"].to(device, torch.get_default_dtype())
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,15 @@ from heterophily.sparse import Matrix
 N, F, K = 20, 7, 3
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """Small matrices are faster on one thread, above all where other tests run beside."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(autouse=True)
 def _float64():
     """Networks built here have float64 weights and filters."""
@@ -131,7 +140,8 @@ def dense():
     """Dense counterparts: `dense.adjacency(graph)`, `dense.symmetric(m)`, `dense.row(m)`, ..
 
     Also `norm1`, `features(graph)`, `edge_softmax(scores, pattern)`, `drop(x, rate)`,
-    `drop_entries(m, pattern, rate)`, `ce_of_probabilities(logits, y)`, and `filters(graph)` with A, A1 = A + I, I, S1, R1, S, R, X.
+    `drop_entries(m, pattern, rate)`, `ce_of_probabilities(logits, y)`, and `filters(graph)` with A,
+    A1 = A + I, I, S1, R1, S, R and X.
     """
     functions = (adjacency, symmetric, row, norm1, features, edge_softmax, ce_of_probabilities)
     found = SimpleNamespace(**{function.__name__: function for function in functions})

@@ -30,9 +30,7 @@ def test_appnp_equals_its_equations(graph, dense, agree):
 def test_dropout_stands_in_the_classifier_and_on_the_entries_of_the_filter(
     graph, dense, agree, marked_dropout
 ):
-    network = build(
-        "appnp", graph, width=5, n_layers=T, teleport=ALPHA, dropout=P, edge_dropout=Q
-    )
+    network = build("appnp", graph, width=5, n_layers=T, teleport=ALPHA, dropout=P, edge_dropout=Q)
     agree(network, graph, lambda: transcribe(network, graph, dense, P, Q))
     assert marked_dropout == [P, P] + [Q] * T
 

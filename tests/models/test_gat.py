@@ -58,8 +58,11 @@ def test_the_reference_averages_heads_without_activation_or_dropout_of_attention
 
 def test_the_defaults_are_the_published_ones(graph):
     settings = build("gat", graph).recipe.settings
-    assert (settings["n_heads"], settings["dropout"], settings["attention_dropout"]) == (8, 0.6, 0.6)
-    assert (settings["activation"], settings["head_merge"]) == ("elu", "concat")
+    wanted = {
+        "n_heads": 8, "dropout": 0.6, "attention_dropout": 0.6, "activation": "elu",
+        "head_merge": "concat",
+    }  # fmt: skip
+    assert {name: settings[name] for name in wanted} == wanted
 
 
 def test_weights_are_normal_with_the_gain_of_relu(small_graph, law):

@@ -30,20 +30,20 @@ def forward(network, graph, dense, *, loops=False, ego=False, parity=False):
 
 
 def gate_loss(graph, train, gates, pattern, *, target, form):
-    """The mean over edges whose two ends are training nodes, pair by pair."""
-    known = [(int(i), int(j)) for i, j in pattern.nonzero() if i in train and j in train]
+    """The mean over edges whose two ends are training nodes, for each layer, added up."""
+    known = torch.zeros(graph.n_nodes, graph.n_nodes, dtype=torch.bool)
+    known[train[:, None], train[None, :]] = pattern[train[:, None], train[None, :]] > 0
+    if not known.any():
+        return torch.zeros(())
+    y_i, y_j = graph.labels[:, None], graph.labels[None, :]
+    t = (y_i == y_j if target == "same_label" else (y_i >= 1) & (y_j >= 1)).to(pattern.dtype)
     total = torch.zeros(())
     for sigma in gates:
-        losses = []
-        for i, j in known:
-            y_i, y_j = int(graph.labels[i]), int(graph.labels[j])
-            t = y_i == y_j if target == "same_label" else y_i >= 1 and y_j >= 1
-            if form == "binary":
-                losses.append(-(sigma[i, j] if t else 1 - sigma[i, j]).log())
-            else:
-                sign = 1 if t else -1
-                losses.append((1 + (sign * (1 - 2 * sigma[i, j])).exp()).log())
-        total = total + (torch.stack(losses).mean() if losses else 0)
+        loss = -t * sigma.log() - (1 - t) * (1 - sigma).log()
+        if form == "probabilities_as_logits":
+            one, zero = (1 + (1 - 2 * sigma).exp()).log(), (1 + (2 * sigma - 1).exp()).log()
+            loss = t * one + (1 - t) * zero
+        total = total + loss[known].mean()
     return total
 
 
@@ -103,3 +103,16 @@ def test_an_open_gate_drops_the_second_kernel(small_graph, dense, monkeypatch):
         w, z = module.transform, z.relu() if layer else z
         z = z @ w.W0 + f.R @ z @ w.W1 + w.b1 + w.b2
     torch.testing.assert_close(network(graph), z)
+
+
+def test_weights_have_the_laws_of_the_card(small_graph, law):
+    network = build("gbk-gnn", small_graph(n_features=400), width=300)
+    w, gate = network.stacks[0][0].transform, network.stacks[0][0].guidance[1]
+    law.uniform(w.W0, 400**-0.5)
+    for bias in (w.b1, w.b2):
+        law.uniform(bias, 400**-0.5)
+    for weight in (w.W1, w.W2, gate.W):
+        law.uniform(weight, (6 / 700) ** 0.5)
+    for vector in (gate.r, gate.s):
+        law.uniform(vector, (6 / 301) ** 0.5)
+    assert not hasattr(w, "b0")

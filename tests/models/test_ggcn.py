@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from heterophily.htmp.building import build
-from heterophily.htmp.relations import SignedSimilarity
+from heterophily.htmp.relations import cosines
 
 
 def normalised(graph, dense, normalisation):
@@ -21,7 +21,7 @@ def deltas(a_hat):
     return torch.where(a_hat > 0, a_hat.diagonal()[:, None] / a_hat.clamp_min(1e-300) - 1, 0.0)
 
 
-def layer(module, h, a_hat):
+def transcribed_layer(module, h, a_hat):
     """softplus(ς) (ω_1 Σ_j Â τ relu(e) U_j - ω_2 Σ_j Â τ relu(-e) U_j + ω_3 U)."""
     w, tau, combine = module.transform, module.guidance[1], module.combine
     u = h @ w.W0 + w.b0
@@ -39,19 +39,17 @@ def forward(network, graph, dense, *, normalisation="symmetric", eta=1.0):
     p, a_hat = 0.5 if network.training else 0.0, normalised(graph, dense, normalisation)
     x, w = dense.drop(dense.features(graph), p), network.skip.first
     carried = F.elu(x @ w.weight + w.bias)
-    q = layer(network.stacks[0][0], x, a_hat)
+    q = transcribed_layer(network.stacks[0][0], x, a_hat)
     for number, module in enumerate(list(network.stacks[0])[1:], start=2):
         decay = 1.0 if number == 2 else math.log(eta / number**3 + 1)
         carried = carried + decay * dense.drop(F.elu(q), p)
-        q = layer(module, carried, a_hat)
+        q = transcribed_layer(module, carried, a_hat)
     return q
 
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("n_layers", [2, 5])
-def test_the_published_network_is_the_card(
-    graph, dense, agree, marked_dropout, n_layers, training
-):
+def test_the_published_network_is_the_card(graph, dense, agree, marked_dropout, n_layers, training):
     network = build("ggcn", graph, width=6, n_layers=n_layers, decay_rate=0.8).train(training)
     agree(network, graph, lambda: forward(network, graph, dense, eta=0.8))
 
@@ -88,19 +86,33 @@ def test_delta_is_the_ratio_of_roots_of_degrees_or_zero(small_graph, dense, norm
     roots = (degrees[columns] / degrees[rows]).sqrt() - 1
     torch.testing.assert_close(delta, roots if normalisation == "symmetric" else 0 * roots)
     torch.testing.assert_close(weight, normalised(graph, dense, normalisation)[rows, columns])
-    torch.testing.assert_close(delta, deltas(normalised(graph, dense, normalisation))[rows, columns])
+    torch.testing.assert_close(
+        delta, deltas(normalised(graph, dense, normalisation))[rows, columns]
+    )
 
 
-def test_a_state_of_zeros_gives_and_gets_no_gradient(small_graph):
-    """The cosine of a zero row is zero, and its gradient too."""
+def test_cosines_have_a_floor_and_rows_of_zeros_no_gradient(small_graph, dense):
     graph = small_graph()
-    network = build("ggcn", graph, width=6)
-    with torch.no_grad():
-        network.stacks[0][0].transform.b0.zero_()  # node 2 has no features
-    loss = network(graph).square().sum()
-    loss.backward()
-    assert all(float(p.grad.abs().max()) < 1e3 for p in network.parameters())
+    state = torch.randn(graph.n_nodes, 4)
+    zero, *short = graph.degrees.argsort(descending=True)[:3].tolist()
+    state[zero], state[short] = 0, 1e-5 * state[short]
+    state.requires_grad_()
+    product = state.norm(dim=1)[:, None] * state.norm(dim=1)[None, :]
+    expected = (state @ state.T / product.clamp_min(1e-8))[dense.adjacency(graph) > 0]
+    found = cosines(graph.symmetric, state)
+    torch.testing.assert_close(found, expected)
+    found.sum().backward()
+    assert not state.grad[zero].any()
+    assert state.grad[short].any(dim=1).all()
 
 
-def test_short_states_keep_their_cosine(small_graph):
-    assert SignedSimilarity
+def test_weights_have_the_laws_of_the_card(small_graph, law):
+    network = build("ggcn", small_graph(n_features=400), width=300)
+    law.uniform(network.skip.first.weight, 400**-0.5)
+    for layer, d_in in zip(network.stacks[0], (400, 300), strict=True):
+        law.uniform(layer.transform.W0, d_in**-0.5)
+        assert float(layer.transform.b0.detach().abs().max()) <= d_in**-0.5
+        assert [float(p.detach()) for p in (layer.guidance[1].a, layer.guidance[1].b)] == [0.5, 0]
+        assert float(layer.combine.scale.detach()) == 2
+        assert layer.combine.omega.tolist() == [0, 0, 0]
+        assert not list(layer.guidance[2].parameters())

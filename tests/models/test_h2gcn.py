@@ -85,3 +85,10 @@ def test_there_is_no_activation_between_linear_states(small_graph):
     doubled = graph.replace(features=-2 * graph.features)
     torch.testing.assert_close(network(doubled), -2 * network(graph))
     assert not torch.equal(F.relu(network.embed(graph)), network.embed(graph))
+
+
+def test_weights_have_the_laws_of_the_card(small_graph, law):
+    network = build("h2gcn", small_graph(n_features=400), width=300)
+    law.uniform(network.encoder.dense[0].weight, (6 / 700) ** 0.5)
+    law.uniform(network.head.weight, (6 / (7 * 300 + 3)) ** 0.5)
+    assert len(list(network.parameters())) == 2

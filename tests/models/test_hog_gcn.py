@@ -105,9 +105,7 @@ def test_the_loss_adds_the_attribute_model_and_propagated_labels(
 
 
 @pytest.mark.parametrize("labels", ["predicted", "train_true"])
-def test_labels_are_the_predictions_of_the_tenth_step_before_its_update(
-    small_graph, dense, labels
-):
+def test_labels_are_the_predictions_of_the_tenth_step_before_its_update(small_graph, dense, labels):
     graph = small_graph()
     train = graph.split("0").train
     settings = {"learning_rate": 0.3, "propagated_labels": labels}
@@ -177,7 +175,7 @@ def test_the_sparse_mask_follows_the_dense_one(small_graph, dense, marked_dropou
         step(adams, loss(twin, graph, dense, train, counts=counts, masks=masks, labels=labels))
     for sparse, mask in zip(dense_masks(network, counts), masks, strict=True):
         torch.testing.assert_close(sparse, mask, rtol=1e-9, atol=1e-9)
-        assert float((mask - dense.filters(graph).A1).abs().max()) > 0.1
+        assert float((mask.detach() - dense.filters(graph).A1).abs().max()) > 0.1
     for name, p in network.named_parameters():
         if "mask" not in name:
             torch.testing.assert_close(p, named[name], rtol=1e-9, atol=1e-9)
@@ -190,3 +188,28 @@ def step(optimizers, value):
     value.backward()
     for adam in optimizers:
         adam.step()
+
+
+def test_weights_have_the_laws_of_the_card(small_graph, law):
+    network = build("hog-gcn", small_graph(n_features=400), attribute_width=200)
+    for layer, d_out in zip(network.stacks[0], (512, 256), strict=True):
+        for weight in (layer.transform.W0, layer.transform.W1, layer.combine.b):
+            assert weight.shape[-1] == d_out
+            law.uniform(weight, d_out**-0.5)
+        assert 0.5 <= float(layer.combine.weight.detach()) <= 1
+    attribute = network.common.attributes
+    for dense, width in ((attribute.inner, 400), (attribute.outer, 200), (network.head, 256)):
+        assert dense.weight.shape[0] == width
+        law.uniform(dense.weight, width**-0.5)
+    law.uniform(attribute.inner.bias, 400**-0.5)
+
+
+def test_the_learned_weight_of_the_second_channel_varies(small_graph):
+    drawn = torch.tensor([
+        layer.combine.weight.item()
+        for _ in range(20)
+        for layer in build("hog-gcn", small_graph(), **SMALL).stacks[0]
+    ])  # fmt: skip
+    assert drawn.min() >= 0.5
+    assert drawn.max() <= 1
+    assert drawn.max() - drawn.min() > 0.4

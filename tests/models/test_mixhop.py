@@ -63,3 +63,14 @@ def test_two_self_loops_differ_from_one(small_graph):
     other = build("mixhop", graph, width=4, extra_self_loop=True).eval()
     other.load_state_dict(network.state_dict())
     assert not torch.allclose(network(graph), other(graph))
+
+
+def test_weights_have_the_laws_of_the_card(small_graph, law):
+    network = build("mixhop", small_graph(n_features=400))
+    for layer, d_in in zip(network.stacks[0], (400, 600), strict=True):
+        for j in range(3):
+            weight, bias = getattr(layer.transform, f"W{j}"), getattr(layer.transform, f"b{j}")
+            assert weight.shape == (d_in, 200)
+            law.uniform(weight, (6 / (d_in + 200)) ** 0.5)
+            law.uniform(bias, (6 / 201) ** 0.5)
+    law.uniform(network.head.weight, 600**-0.5)

@@ -22,7 +22,7 @@ class AdaptiveSum(Combine):
     symbol = "AdaAdd"
 
     def weights(self, size: Size) -> dict[str, nn.Module | nn.Parameter]:
-        """A (R, d) and V (R, R), and the norms."""
+        """The vectors a, as (R, d), V (R, R), and the norms."""
         r, d = size.n_channels, size.d_out
         found: dict[str, nn.Module | nn.Parameter] = {
             "a": uniform(1.0, r, d),
@@ -51,7 +51,7 @@ class SimilaritySum(Combine):
     symbol = "AdaAdd"
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
-        """A and u (d_in), β and κ."""
+        """The vectors a and u (d_in), β and κ."""
         return {
             "a": uniform(1.0, size.d_in, 1),
             "beta": scalar(self.bias_init),
@@ -71,7 +71,7 @@ class SimilaritySum(Combine):
 class AttentionSum(Combine):
     """Σ_r β_r ⊙ Z_r, β = softmax over r of v · tanh(Z_r Q + q) per node (UGCN).
 
-    `head = none` mixes log-softmaxed states instead, which the program reads as classes.
+    `head = none` puts log-softmaxed states in their place, which the program reads as classes.
     """
 
     width_inside: int = 16
@@ -85,8 +85,8 @@ class AttentionSum(Combine):
 
     def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
         """Σ_r β_r ⊙ Z_r."""
-        scores = torch.cat([w.v(torch.tanh(w.inside(m))) for m in messages], dim=1)
         states = [m.log_softmax(dim=1) for m in messages] if self.head == "none" else messages
+        scores = torch.cat([w.v(torch.tanh(w.inside(z))) for z in states], dim=1)
         return weigh(states, scores.softmax(dim=1))
 
 

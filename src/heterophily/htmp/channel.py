@@ -46,6 +46,17 @@ class Channel:
     def __post_init__(self) -> None:
         choose("the state that a channel hears", self.hears, STATES)
 
+    @property
+    def symbol(self) -> str:
+        """The guidance as the paper's table writes it beside its neighborhood: B^d of A_f is B^d_f."""
+        hood, guidance = self.neighborhood.symbol, self.guidance.symbol
+        if hood == "I" or "B" not in guidance:
+            return "I"
+        if hood.startswith("Ã"):
+            guidance = guidance.replace("B", "B̃")
+        mark = hood[2:] if hood[1:2] == "_" and "_" not in guidance else ""
+        return f"{guidance}_{mark}" if mark else guidance
+
     def hearing(self, state: str) -> "Channel":
         """The same channel, listening to another state."""
         return dataclasses.replace(self, hears=state)

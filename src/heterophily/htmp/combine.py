@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from heterophily.errors import HeterophilyError
 from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, Text, choose
 
 Messages = Sequence[Tensor]
@@ -126,7 +127,7 @@ class AdaptiveConcat(Combine):
     """G ⊙ z + (1 - G) ⊙ m: a gate orders the dimensions of ego and neighbors (OrderedGNN).
 
     q = cumsum(softmax([z ‖ m] W_g + b_g)) over c chunks, g^l = g^(l-1) + (1 - g^(l-1)) ⊙ q, and G repeats
-    each column of g^l d/c times; a layer norm follows. `gate`: `ordered`; `simple`, a sigmoid; `off`, m alone.
+    each column of g^l d/c times; a layer norm follows. `gate`: `ordered`; `simple`, a sigmoid; `off`, m.
     """
 
     n_chunks: Number = 64
@@ -138,7 +139,12 @@ class AdaptiveConcat(Combine):
         choose("gate", self.gate, ("ordered", "simple", "off"))
 
     def _gate(self, size: Size) -> dict[str, nn.Module]:
-        return {"gate": Dense(2 * size.d_out, int(self.n_chunks))}
+        if self.gate == "off":
+            return {}
+        width, chunks = size.d_out, int(self.n_chunks)
+        if width % chunks:
+            raise HeterophilyError(f"n_chunks must divide the width {width}, got {chunks}")
+        return {"gate": Dense(2 * width, chunks)}
 
     def common(self, size: Size) -> dict[str, nn.Module]:
         """The gate, if all layers share it."""

@@ -60,6 +60,7 @@ class Embed(Encoder):
     activation: Text = "relu"
     bias: bool = True
     law: str = "linear"
+    bias_law: str = ""
     gain: float = 1.0
     norm: bool = False
     dropout: Number = 0.0
@@ -76,12 +77,8 @@ class Embed(Encoder):
         return found
 
     def _dense(self, i: int, o: int) -> Dense:
-        dense = Dense(i, o, bias=self.bias, law=self.law)
-        if self.law == "glorot_normal" and dense.bias is not None:
-            nn.init.uniform_(dense.bias, -(i**-0.5), i**-0.5)
-            with torch.no_grad():
-                dense.weight.mul_(self.gain)
-        return dense
+        laws = {"law": self.law, "bias_law": self.bias_law}
+        return Dense(i, o, bias=self.bias, gain=self.gain, **laws)
 
     def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
         """f(X W + b)."""
@@ -139,7 +136,6 @@ class PredictBoth(Predict):
 class Link(Encoder):
     """relu( [h_A ‖ h_X] W + b + h_A + h_X ), h_A = A W_A + b_A, h_X = X W_X + b_X (LINKX)."""
 
-    dropout: Number = 0.0
     needs_structure = True
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
@@ -157,8 +153,7 @@ class Link(Encoder):
         structure = adjacency @ w.structure.weight + w.structure.bias
         features = w.features(x)
         joined = w.both(torch.cat([structure, features], dim=1))
-        state = F.relu(joined + structure + features)
-        return drop(state, self.dropout, training=scene.training)
+        return F.relu(joined + structure + features)
 
 
 def fixed_filter(scene: Scene) -> Any:

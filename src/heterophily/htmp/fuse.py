@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from heterophily.errors import HeterophilyError
 from heterophily.htmp.part import Number, Text, choose
 
 LAWS = ("ppr", "nppr", "sgc", "random")
@@ -50,7 +51,8 @@ class ConcatLayers(Last):
 class AdaptiveLayers(Last):
     """Z = Σ_l γ_l Z^l with one learned number of either sign per layer (GPR-GNN).
 
-    Initial γ: `ppr` α(1-α)^l and (1-α)^L at the end; `nppr` α^l / Σ|γ|; `sgc` 1 at layer α; `random`.
+    Initial γ: `ppr` α(1-α)^l and (1-α)^L at the end; `nppr` α^l / Σ|γ|; `sgc` 1 at layer α; `random`;
+    or the numbers themselves.
     """
 
     teleport: Number = 0.1  # α
@@ -58,7 +60,8 @@ class AdaptiveLayers(Last):
     symbol = "AdaAdd"
 
     def __post_init__(self) -> None:
-        choose("gamma_init", self.law, LAWS)
+        if not isinstance(self.law, tuple | list):
+            choose("gamma_init", self.law, LAWS)
 
     def weights(self, n_layers: int) -> dict[str, nn.Parameter]:
         """γ (L + 1)."""
@@ -67,14 +70,21 @@ class AdaptiveLayers(Last):
     def _initial(self, n_layers: int) -> Tensor:
         alpha = self.teleport
         steps = torch.arange(n_layers + 1.0)
+        if not isinstance(self.law, str):
+            return self._given(n_layers + 1)
         if self.law == "ppr":
             gamma = alpha * (1 - alpha) ** steps
             gamma[-1] = (1 - alpha) ** n_layers
             return gamma
         if self.law == "sgc":
-            return (steps == round(alpha)).float()
+            return (steps == round(alpha)).to(steps.dtype)
         raw = alpha**steps if self.law == "nppr" else 2 * torch.rand(n_layers + 1) - 1
         return raw / raw.abs().sum()
+
+    def _given(self, count: int) -> Tensor:
+        if len(self.law) != count:
+            raise HeterophilyError(f"gamma_init must have {count} numbers, got {len(self.law)}")
+        return torch.tensor(self.law, dtype=torch.get_default_dtype())
 
     def __call__(self, states: Sequence[Any], w: Any) -> Tensor:
         """Σ_l γ_l Z^l."""

@@ -145,25 +145,28 @@ class Attention(Guidance):
     """α = softmax_nbr( lrelu_0.2(U_i · r + U_j · s) ), per head.
 
     A weighted neighborhood multiplies α by its weights. `aggregate = mean` divides once more by the number
-    of neighbors, as WRGNN's program does.
+    of neighbors, as WRGNN's program does. Initial law: `heads`, those of all heads as one array (GAT);
+    `column`, each as a (d, 1) matrix (UGCN); `relation`, [r ‖ s] as a row of an (R, 2d) matrix with a row
+    for each channel beside the ego (WRGNN).
     """
 
     slope: float = 0.2
     aggregate: Text = "sum"
-    relations: int = 0  # R of WRGNN, whose initial law depends on it
+    law: str = "heads"
     symbol = "B^aw"
 
     def __post_init__(self) -> None:
         choose("aggregate", self.aggregate, ("sum", "mean"))
+        choose("law", self.law, ("heads", "column", "relation"))
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
-        """R and s, one row per head."""
-        heads = size.heads
-        if self.relations:
-            bound = (6 / (self.relations + 2 * size.d_out)) ** 0.5
-            return {name: uniform(bound, heads, size.d_out) for name in ("r", "s")}
-        spread = 2**0.5 * (2 / (heads * size.d_out + size.d_out)) ** 0.5
-        return {name: nn.Parameter(spread * torch.randn(heads, size.d_out)) for name in ("r", "s")}
+        """The vectors r and s, one row per head."""
+        heads, d = size.heads, size.d_out
+        if self.law == "relation":
+            bound = (6 / (size.n_channels - 1 + 2 * d)) ** 0.5
+            return {name: uniform(bound, heads, d) for name in ("r", "s")}
+        spread = 2**0.5 * (2 / (d + (heads * d if self.law == "heads" else 1))) ** 0.5
+        return {name: nn.Parameter(spread * torch.randn(heads, d)) for name in ("r", "s")}
 
     def values(self, seen: Seen, w: Any) -> Tensor:
         """α (m, H), or (m,) if messages have no heads."""
@@ -186,7 +189,7 @@ class SignedAttention(Guidance):
     symbol = "B^naw"
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
-        """W (2d) and c."""
+        """The vector w, as (2, d), and c."""
         spread = 1.414 * (2 / (2 * size.d_in + 1)) ** 0.5
         return {
             "w": nn.Parameter(spread * torch.randn(2, size.d_in)),

@@ -163,7 +163,7 @@ class PathCounts(Neighborhood):
         """(A + I)^k."""
         from heterophily.htmp.hops import path_counts
 
-        counts = path_counts(graph.symmetric, k=self.k)
+        counts = in_precision(path_counts(graph.symmetric, k=self.k))
         binary = self.hop_weights == "binary"
         return counts.pattern * torch.ones_like(counts.values) if binary else counts
 
@@ -218,7 +218,7 @@ class FeatureNeighbors(Neighborhood):
             },
         )["knn"]
         if self.weighted:
-            return found
+            return in_precision(found)
         return with_diagonal(found.pattern) if self.with_self else found.pattern
 
 
@@ -276,8 +276,7 @@ class Structural(Neighborhood):
             return {str(t): matrix for t, matrix in enumerate(found)}
 
         stored = graph.remember(key, lambda: cached(graph.checksum, key, compute))
-        relation: Matrix = stored[str(self.depth)]
-        return relation
+        return in_precision(stored[str(self.depth)])
 
 
 @dataclass(frozen=True)
@@ -306,6 +305,11 @@ class AllPairs(Neighborhood):
     def indicator(self, graph: Graph) -> Pattern:
         """A + I, on which the operator bases its sparse part."""
         return with_diagonal(graph.symmetric)
+
+
+def in_precision(matrix: Matrix) -> Matrix:
+    """The same weights in the default precision of floats, that of new networks."""
+    return matrix.pattern * matrix.values.to(torch.get_default_dtype())
 
 
 def with_diagonal(pattern: Pattern) -> Pattern:

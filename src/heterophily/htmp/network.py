@@ -100,10 +100,13 @@ class Network(nn.Module):
         self.n_features, self.n_classes = graph.n_features, graph.n_classes
         self.encoding = Embed() if _wants_input_layer(recipe) else recipe.encoder
         self.n_layers = int(recipe.settings["n_layers"])
+        if recipe.skip is not None:
+            self.n_layers = max(self.n_layers, recipe.skip.least_layers)
         size = Size(graph, graph.n_features, int(recipe.settings["width"]), len(recipe.channels))
         self.encoder = Weights(self.encoding.weights(size))
         first = self.encoding.width(size)
-        self.skip = Weights(recipe.skip.weights(size)) if recipe.skip else None
+        entry = dataclasses.replace(size, d_in=first)
+        self.skip = Weights(recipe.skip.weights(entry)) if recipe.skip else None
         groups = [(c,) for c in recipe.channels] if recipe.separate else [recipe.channels]
         stacks = [self._stack(size, first, group) for group in groups]
         self.stacks = nn.ModuleList(nn.ModuleList(layers) for layers in stacks)
@@ -142,12 +145,15 @@ class Network(nn.Module):
 
     def _head(self, width: int) -> Dense | None:
         head = self.recipe.head
+        if head is not None and head.kind == "none" and width < self.n_classes:
+            raise HeterophilyError(
+                f"{self.recipe.name} without a head reads its first {self.n_classes} columns as "
+                f"classes, but has {width}; raise its width or take head = linear"
+            )
         if head is None or head.kind == "none":
             return None
-        dense = Dense(width, self.n_classes, bias=head.bias, law=head.law)
-        with torch.no_grad():
-            dense.weight.mul_(head.gain)
-        return dense
+        laws = {"law": head.law, "bias_law": head.bias_law}
+        return Dense(width, self.n_classes, bias=head.bias, gain=head.gain, **laws)
 
     def forward(self, graph: Graph) -> Tensor:
         """Logits (N, K)."""
@@ -161,12 +167,11 @@ class Network(nn.Module):
         self._check(graph)
         recipe, x = self.recipe, self.input(graph)
         scene = Scene(graph, x, self.training, self.common)
-        dropped = drop(x, recipe.dropout.input, training=self.training)
-        first = self.encoding(dropped, self.encoder, scene)
-        scene.first = first
         outputs = []
         for layers in self.stacks:
-            states = [first]
+            dropped = drop(x, recipe.dropout.input, training=self.training)
+            scene.first = self.encoding(dropped, self.encoder, scene)
+            states = [scene.first]
             for layer, module in enumerate(cast("nn.ModuleList", layers), start=1):
                 scene.layer = layer
                 states.append(module(self._heard(states, scene), scene))

@@ -27,12 +27,11 @@ Flag = Any
 class Setting:
     """A value that is chosen when the network is built, such as `Setting("dropout")`.
 
-    With `equals` or `at_least` it stands for a comparison, with `choose` for one of two values, with `when`
-    for 0 unless that setting is on.
+    With `at_least` it stands for a comparison, with `choose` for one of two values, with `when` for 0 unless
+    that setting is on.
     """
 
     name: str
-    equals: Any = None
     at_least: int | None = None
     choose: tuple[Any, Any] | None = None
     when: str | None = None
@@ -40,13 +39,16 @@ class Setting:
     def value(self, settings: Mapping[str, Any]) -> Any:
         """What it stands for under these settings."""
         value = settings[self.name]
-        if self.equals is not None:
-            return value == self.equals
         if self.at_least is not None:
             return value >= self.at_least
         if self.choose is not None:
             return self.choose[0] if value else self.choose[1]
         return value if self.when is None or settings[self.when] else 0.0
+
+    def __str__(self) -> str:
+        if self.choose is not None:
+            return f"{self.choose[0]} if {self.name} else {self.choose[1]}"
+        return f"as {self.name}"
 
 
 def resolve(part: Any, settings: Mapping[str, Any]) -> Any:
@@ -123,10 +125,19 @@ class Weights(nn.Module):
 class Dense(nn.Module):
     """x W + b with W (i, o) of a named initial law; x may be sparse."""
 
-    def __init__(self, i: int, o: int, *, bias: bool = True, law: str = "linear") -> None:
+    def __init__(
+        self,
+        i: int,
+        o: int,
+        *,
+        bias: bool = True,
+        law: str = "linear",
+        bias_law: str = "",
+        gain: float = 1.0,
+    ) -> None:
         super().__init__()
-        self.weight = matrix(i, o, law)
-        self.bias = vector(i, o, law) if bias else None
+        self.weight = matrix(i, o, law, gain=gain)
+        self.bias = vector(i, o, bias_law or law) if bias else None
 
     def forward(self, x: Features) -> Tensor:
         """X W + b."""

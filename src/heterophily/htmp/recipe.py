@@ -15,7 +15,7 @@ from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Combine, Only
 from heterophily.htmp.encoder import AsIs, Encoder
 from heterophily.htmp.fuse import Last
-from heterophily.htmp.part import ACTIVATIONS, Flag, Number, Setting, Text, resolve
+from heterophily.htmp.part import ACTIVATIONS, Flag, Number, Setting, Text, choose, resolve
 from heterophily.htmp.skip import DecayedSkip
 from heterophily.htmp.transform import Own, Transform
 
@@ -65,7 +65,11 @@ class Head:
     kind: Text = "linear"
     bias: bool = True
     law: str = "linear"
+    bias_law: str = ""
     gain: float = 1.0
+
+    def __post_init__(self) -> None:
+        choose("head", self.kind, ("linear", "none"))
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ class Recipe:
         return {
             "name": self.name,
             "neighborhoods": [channel.neighborhood.symbol for channel in self.channels],
-            "guidance": [channel.guidance.symbol for channel in self.channels],
+            "guidance": [channel.symbol for channel in self.channels],
             "combine": self.combine.symbol,
             "fuse": self.fuse.symbol,
             "citation": self.paper,

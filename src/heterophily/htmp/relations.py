@@ -33,7 +33,7 @@ class SignedSimilarity(Guidance):
         return "B^re_p" if self.sign > 0 else "B^re_n"
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
-        """A and b of the positive relation, which the negative one shares."""
+        """Numbers a and b of the positive relation, which the negative one shares."""
         return {} if self.sign < 0 else {"a": scalar(0.5), "b": scalar(0.0)}
 
     def values(self, seen: Seen, w: Any) -> Tensor:

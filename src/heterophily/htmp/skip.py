@@ -15,12 +15,14 @@ class DecayedSkip:
     """P ← P + c_l drop_p(elu(q)), c_2 = 1, c_l = ln(η / l^e + 1): layer l hears P, not q (GGCN).
 
     P starts as elu(x W_0 + b_0) and the first layer hears x itself. Without decay all c_l are 1.
+    P is first heard by layer 2, so a network has at least two.
     """
 
     rate: Number = 1.0  # η
     exponent: float = 3.0  # e
     dropout: Number = 0.0
     decay: Flag = True
+    least_layers = 2
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
         """W_0 (F, d) and b_0."""

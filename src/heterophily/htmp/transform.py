@@ -58,7 +58,8 @@ class Own(Transform):
     `bias`: `none`, `after` aggregation, `before` it, or `hidden`: before it except in the last layer.
     `biased` names the channels that have one, all by default. `n_heads` splits messages into heads that are
     joined by `merge`, `concat` or `mean`; the last layer has `last_heads` if given and takes their mean.
-    `halved` gives the channels after the first half of an even width, as one program does.
+    With `heads_apart` the W_r of each head is drawn as a matrix of its own.
+    `kernel_merge = parity` gives the channels after the first half of an even width, as one program does.
     """
 
     bias: str = "after"
@@ -68,11 +69,13 @@ class Own(Transform):
     n_heads: Number = 0
     last_heads: int | None = None
     merge: Text = "concat"
-    halved: Flag = False
+    heads_apart: bool = False
+    kernel_merge: Text = "add"
     gain: float = 1.0
 
     def __post_init__(self) -> None:
         choose("head_merge", self.merge, ("concat", "mean"))
+        choose("kernel_merge", self.kernel_merge, ("add", "parity"))
 
     def heads(self, size: Size) -> int:
         """H of this layer."""
@@ -87,14 +90,16 @@ class Own(Transform):
             law = self.law if isinstance(self.law, str) else self.law[min(r, len(self.law) - 1)]
             rows = size.graph.n_nodes if channel.hears == "nodes" else size.d_in
             columns = self._columns(size, r)
-            found[f"W{r}"] = matrix(rows, columns, law, gain=self.gain)
+            blocks = max(self.heads(size), 1) if self.heads_apart else 1
+            drawn = [matrix(rows, columns // blocks, law, gain=self.gain) for _ in range(blocks)]
+            found[f"W{r}"] = nn.Parameter(torch.cat([block.detach() for block in drawn], dim=1))
             if self.bias != "none" and (self.biased is None or r in self.biased):
                 width = size.d_out if self._averages(size) else columns
                 found[f"b{r}"] = vector(rows, width, self.bias_law or law)
         return found
 
     def _columns(self, size: Size, r: int) -> int:
-        halves = self.halved and r > 0 and size.d_out % 2 == 0
+        halves = self.kernel_merge == "parity" and r > 0 and size.d_out % 2 == 0
         return size.d_out // 2 if halves else size.d_out * max(self.heads(size), 1)
 
     def _averages(self, size: Size) -> bool:

@@ -49,5 +49,6 @@ ACM_GCN = Recipe(
         "layer_norm_in_attention turns it on",
         "the reference program filters with A + 2I and feeds A + I to the structure channel: "
         "extra_self_loop",
+        "the authors' '++' variant, which adds features to the input of the second layer, is left out",
     ),
 )

@@ -54,7 +54,10 @@ def strong(recipe: Recipe, *, name: str, title: str, **settings: object) -> Reci
         settings={**recipe.settings, **STRONG, **settings},
         space=SPACE,
         reference={},
-        deviations=(),
+        deviations=(
+            "dropout before the input layer and a ReLU after it; the authors' is linear",
+            "no sum over the outputs of all layers, which the authors leave to the search",
+        ),
     )
 
 
@@ -81,7 +84,7 @@ LINKX = Recipe(
     "methods, NeurIPS 2021",
     channels=(Ego() * Uniform(),),
     combine=Only(),
-    encoder=Link(dropout=P),
+    encoder=Link(),
     transform=Own(law="linear"),
     dropout=Dropout(layer=P),
     equation="Z⁰ = relu([h_A ‖ h_X] W + b + h_A + h_X), h_A = A W_A + b_A, h_X = X W_X + b_X; then an MLP",
@@ -93,5 +96,8 @@ LINKX = Recipe(
         "n_layers": Choice(1, 2, 3),
         "dropout": Choice(0.0, 0.5, 0.7),
     },
-    deviations=("dropout between the layers, which the authors leave to the search",),
+    deviations=(
+        "dropout before every layer of the last MLP and no batch norm; the authors drop and normalise "
+        "between its layers",
+    ),
 )

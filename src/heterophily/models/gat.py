@@ -49,5 +49,6 @@ GAT = Recipe(
     deviations=(
         "the reference program averages heads in every layer, has no activation and no dropout of "
         "attention: head_merge = mean, activation = none, attention_dropout = 0",
+        "the reference program takes the cross-entropy of probabilities: loss = ce_of_probabilities",
     ),
 )

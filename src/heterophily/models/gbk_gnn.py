@@ -26,7 +26,7 @@ GBK_GNN = Recipe(
         law=("linear", "glorot", "glorot"),
         bias_law="linear",
         biased=(1, 2),
-        halved=Setting("kernel_merge", equals="parity"),
+        kernel_merge=Setting("kernel_merge"),
     ),
     dropout=Dropout(layer=Setting("dropout")),
     losses=(GateLoss(Setting("gate_weight"), Setting("gate_target"), Setting("gate_loss")),),

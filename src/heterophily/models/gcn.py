@@ -24,6 +24,7 @@ GCN = Recipe(
     deviations=(
         "the reference program has no activation between layers, so that the network is linear "
         "when evaluated: activation = none",
+        "the reference program takes the cross-entropy of probabilities: loss = ce_of_probabilities",
         "weight decay acts on all parameters, as in the reference; the authors decay W_1 only",
     ),
 )

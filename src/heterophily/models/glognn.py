@@ -57,5 +57,6 @@ GLOGNN = Recipe(
     deviations=(
         "dropout acts on the features; the reference program computes it and throws it away: "
         "feature_dropout",
+        "the weights of the hops are learned numbers; the authors' two other rules are left out",
     ),
 )

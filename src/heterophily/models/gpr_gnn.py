@@ -29,9 +29,9 @@ GPR_GNN = Recipe(
         "decay_gamma": False,
     },
     space={
-        "learning_rate": Choice(0.002, 0.01, 0.05),
+        "learning_rate": Choice(0.001, 0.002, 0.01, 0.05),
         "weight_decay": Choice(0.0, 5e-4),
-        "teleport": Choice(0.1, 0.2, 0.5, 0.9),
+        "teleport": Choice(0.0, 0.1, 0.2, 0.5, 0.9, 1.0),
         "n_layers": Choice(2, 4, 8, 10, 16, 32),
         "propagation_dropout": Choice(0.0, 0.5, 0.7),
     },

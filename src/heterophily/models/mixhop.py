@@ -31,7 +31,6 @@ MIXHOP = Recipe(
         "lasso_weight": 5e-4,
         "extra_self_loop": False,
         "learning_rate": 0.005,
-        "prune": False,
     },
     space={
         "learning_rate": Choice(0.001, 0.005, 0.01),
@@ -45,5 +44,7 @@ MIXHOP = Recipe(
         "and a weighted output",
         "powers of one normalised matrix, not strict hops",
         "the reference program adds a second self-loop: extra_self_loop",
+        "one phase of training with equal widths, as in the reference program; in the paper the lasso "
+        "chooses the width of each power and a pruned network is trained anew",
     ),
 )

@@ -22,4 +22,7 @@ MLP = Recipe(
         "feature_norm": Choice("none", "l1", "l2"),
     },
     reference={"loss": "ce_of_probabilities"},
+    deviations=(
+        "the reference program takes the cross-entropy of probabilities: loss = ce_of_probabilities",
+    ),
 )

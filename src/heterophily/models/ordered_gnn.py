@@ -48,5 +48,6 @@ ORDERED_GNN = Recipe(
         "the running sum of the gate goes from left to right, as in the programs; the paper writes "
         "its mirror image",
         "the layer norms of the input are trained; the authors' optimiser omits them",
+        "one weight decay for all parameters; the authors' program has two",
     ),
 )

@@ -18,13 +18,18 @@ UGCN = Recipe(
     title="UGCN",
     paper="Jin et al., Universal graph convolutional networks, NeurIPS 2021",
     channels=(
-        WithSelf() * Attention(),
-        CommonNeighbors(2) * Attention(),
-        NEAREST * Attention(),
+        WithSelf() * Attention(law="column"),
+        CommonNeighbors(2) * Attention(law="column"),
+        NEAREST * Attention(law="column"),
     ),
     combine=AttentionSum(head=Setting("head")),
     transform=Own(
-        bias="none", law="glorot_normal", gain=2**0.5, n_heads=Setting("n_heads"), last_heads=1
+        bias="none",
+        law="glorot_normal",
+        gain=2**0.5,
+        n_heads=Setting("n_heads"),
+        last_heads=1,
+        heads_apart=True,
     ),
     head=Head(kind=Setting("head")),
     dropout=Dropout(input=P, layer=P, edge=P),

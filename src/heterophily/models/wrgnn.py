@@ -9,7 +9,7 @@ from heterophily.htmp.transform import Own
 from heterophily.search.space import Choice
 
 MAX_DEPTH = 10
-WITHIN = Attention(aggregate=Setting("aggregate"), relations=4)
+WITHIN = Attention(aggregate=Setting("aggregate"), law="relation")
 
 WRGNN = Recipe(
     name="wrgnn",

@@ -16,9 +16,9 @@ MOST_CLASSES = 12  # wider matrices do not fit a terminal of 100 columns
 
 
 def console() -> Console:
-    """A console that keeps its width when the output is a pipe, where 80 would fold tables."""
+    """A console that keeps its width when the output is a pipe, where 80 columns would fold tables."""
     plain = Console()
-    return plain if plain.is_terminal else Console(width=120)
+    return plain if plain.is_terminal else Console(width=140)
 
 
 def dataset_table(rows: Sequence[Statistics]) -> RenderableType:

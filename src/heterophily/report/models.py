@@ -22,7 +22,7 @@ def model_table(recipes: Sequence[Recipe]) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("method", "kind", "neighborhoods", "kind", "guidance", "COMBINE", "FUSE"):
         table.add_column(heading, no_wrap=True)
-    table.add_column("paper", overflow="ellipsis", no_wrap=True)
+    table.add_column("paper")
     for recipe in recipes:
         decided = recipe.with_settings()
         row, channels = decided.row, decided.channels

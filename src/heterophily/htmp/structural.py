@@ -1,0 +1,114 @@
+"""Neighborhoods by structure: nodes whose surroundings have similar degrees (WRGNN, struc2vec).
+
+The ring of depth t of a node are the nodes at distance t, and its compact list the degrees in it
+with how often each occurs. f_t(u, v) = f_(t-1)(u, v) + DTW(list_t(u), list_t(v)), f_(-1) = 0, where
+both rings exist. The sender u spreads a weight of one over its relation:
+
+ω_t(u→v) = exp(-f_t(u, v)) / Σ_v' exp(-f_t(u, v'))
+
+The warping is exact, where the authors take an approximation, and depths stop at a bound, where
+theirs go on to the diameter. The cost of the rings is that of A, A², .. A^depth.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from heterophily.errors import HeterophilyError
+from heterophily.htmp.hops import ring_blocks
+from heterophily.htmp.warping import warping_distances
+from heterophily.sparse import Matrix, Pattern, edge_softmax
+
+
+def structural_relations(
+    adjacency: Pattern, *, depth: int = 2, duplicates: bool = False
+) -> list[Matrix]:
+    """For t = 0, .. depth, the matrix with ω_t(u→v) in row v and column u, so that v receives.
+
+    `duplicates` lists a pair that each end chose twice, as the authors' multigraph does; such a
+    matrix has repeated entries.
+    """
+    if depth < 0:
+        raise HeterophilyError(f"depth must not be negative, got {depth}")
+    degrees, lists = ring_lists(adjacency, depth)
+    pairs, votes = candidate_pairs(adjacency.without_diagonal().degrees.numpy())
+    distance, found = np.zeros(len(pairs)), []
+    for ring in lists:
+        exists = (np.diff(ring.indptr)[pairs] > 0).all(axis=1)
+        pairs, votes, distance = pairs[exists], votes[exists], distance[exists]
+        distance = distance + warping_distances(ring, degrees, pairs)
+        times = votes if duplicates else np.ones_like(votes)
+        found.append(_weighted(np.repeat(pairs, times, axis=0), np.repeat(distance, times), adjacency))
+    return found
+
+
+def ring_lists(adjacency: Pattern, depth: int) -> tuple[Any, list[Any]]:
+    """The distinct degrees, and for t = 0, .. depth how often each occurs in each ring, sparse."""
+    node_degrees = adjacency.without_diagonal().degrees.numpy()
+    degrees, of_node = np.unique(node_degrees, return_inverse=True)
+    n = len(node_degrees)
+    one_hot = sp.csr_array((np.ones(n), (np.arange(n), of_node)), shape=(n, len(degrees)))
+    blocks = [[ring @ one_hot for ring in rings] for _, rings in ring_blocks(adjacency, depth)]
+    lists = [sp.vstack(rings, format="csr") for rings in zip(*blocks, strict=True)]
+    for ring in lists:
+        ring.sort_indices()
+    return degrees, lists
+
+
+def candidate_pairs(node_degrees: Any) -> tuple[Any, Any]:
+    """Pairs u < v of which one end chose the other, and how many ends did, 1 or 2."""
+    n = len(node_degrees)
+    chosen = candidates(node_degrees)
+    own = np.repeat(np.arange(n), chosen.shape[1])
+    other = chosen.ravel()
+    keys, votes = np.unique(
+        np.minimum(own, other) * n + np.maximum(own, other), return_counts=True
+    )
+    return np.stack(np.divmod(keys, n), axis=1), votes
+
+
+def candidates(node_degrees: Any) -> Any:
+    """The floor(2 log2 N) + 1 other nodes of nearest degree for every node, (N, c).
+
+    First come nodes of equal degree, then the nearest other degree, the larger of two; by node
+    number within a degree. N - 1 nodes are the most that there are.
+    """
+    n = len(node_degrees)
+    count = min(math.floor(2 * math.log2(n)) + 1, n - 1)
+    by_degree = np.argsort(node_degrees, kind="stable")
+    degrees, of_node, sizes = np.unique(node_degrees, return_inverse=True, return_counts=True)
+    ends = np.cumsum(sizes)
+    nearest = np.array([_nearest(degrees, ends, c, count + 1) for c in range(len(degrees))])
+    listed = by_degree[nearest][of_node]  # (N, count + 1), one more than needed
+    own = listed == np.arange(n)[:, None]
+    own[~own.any(axis=1), -1] = True
+    return listed[~own].reshape(n, count)
+
+
+def _nearest(degrees: Any, ends: Any, c: int, count: int) -> Any:
+    """Positions, in the order of degree, of the first `count` candidates of class c."""
+    around = np.arange(max(c - count, 0), min(c + count + 1, len(degrees)))
+    gaps = degrees[around] - degrees[c]
+    positions: list[int] = []
+    for k in around[np.lexsort((-gaps, np.abs(gaps)))]:
+        positions += range(ends[k - 1] if k else 0, min(ends[k], (ends[k - 1] if k else 0) + count))
+        if len(positions) >= count:
+            break
+    return positions[:count]
+
+
+def _weighted(pairs: Any, distance: Any, adjacency: Pattern) -> Matrix:
+    """ω of every pair in both directions, stored at the receiver."""
+    senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
+    order = np.lexsort((receivers, senders))
+    n = adjacency.shape[0]
+    indptr = np.concatenate([[0], np.bincount(senders, minlength=n).cumsum()])
+    pattern = Pattern.from_arrays(indptr, receivers[order], n_columns=n)
+    f = np.tile(distance, 2)[order]
+    nearest = np.full(n, np.inf)
+    np.minimum.at(nearest, senders[order], f)
+    scores = torch.from_numpy(nearest[senders[order]] - f)
+    return Matrix(pattern, edge_softmax(pattern, scores).float()).T

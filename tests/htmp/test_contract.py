@@ -1,0 +1,162 @@
+"""What every recipe of the registry must satisfy; a new entry is tested without writing a test."""
+
+import numpy as np
+import pytest
+import torch
+
+from heterophily import Graph, HeterophilyError, Split, build
+from heterophily.htmp.recipe import COMMON
+from heterophily.models import CLASSICS, PUBLISHED, REGISTRY
+from heterophily.report.fidelity import page
+
+N, F, K = 24, 150, 3
+ENTRIES = tuple(REGISTRY.values())
+PRESETS = ("published", "reference")
+# Candidates of equal degree are taken in the order of the node numbers, as the method says.
+ORDER_MATTERS = {"wrgnn"}
+
+
+def graph_of(edges, *, seed=0, sparse=False):
+    rng = np.random.default_rng(seed)
+    x = (rng.random((N, F)) < 0.4) * rng.random((N, F))
+    labels = np.arange(N) % K
+    split = Split.of(np.arange(0, 15), np.arange(15, 20), np.arange(20, N))
+    features = torch.tensor(x, dtype=torch.float32)
+    features = features.to_sparse() if sparse else features
+    return Graph.from_edges(edges, features, labels=labels, splits={"0": split})
+
+
+def random_edges(seed=0):
+    """Random edges among all nodes but the last, which stays isolated."""
+    return np.random.default_rng(seed).integers(N - 1, size=(60, 2))
+
+
+GRAPHS = {"with an isolated node": random_edges(), "without edges": []}
+
+
+def evaluated(recipe, graph, *, seed=0, **settings):
+    torch.manual_seed(seed)
+    return build(recipe, graph, **settings).eval()
+
+
+@pytest.fixture(params=ENTRIES, ids=lambda recipe: recipe.name)
+def recipe(request):
+    return request.param
+
+
+def test_the_table_has_nineteen_methods_and_four_classics():
+    assert len(PUBLISHED) == 19
+    assert [recipe.name for recipe in CLASSICS] == ["gcn+", "sage+", "gat+", "linkx"]
+
+
+def test_a_recipe_declares_its_facts(recipe):
+    assert recipe.title
+    assert recipe.equation
+    assert recipe.paper[-4:].isdigit()
+    known = {*COMMON, *recipe.settings}
+    assert recipe.space
+    assert set(recipe.space) <= known
+    assert set(recipe.reference) <= known
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("edges", GRAPHS.values(), ids=GRAPHS)
+def test_logits_are_finite_and_every_weight_gets_a_gradient(recipe, edges, preset):
+    graph = graph_of(edges)
+    torch.manual_seed(0)
+    network = build(recipe, graph, preset=preset)
+    nodes = graph.split("0").train
+    network.begin(graph, nodes)
+    network.zero_grad()
+    logits = network(graph)
+    assert logits.shape == (N, K)
+    assert logits.isfinite().all()
+    network.loss(logits, graph, nodes).backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+
+
+def test_weights_move_the_logits(recipe):
+    graph = graph_of(random_edges())
+    network = evaluated(recipe, graph)
+    (network(graph) * torch.randn(N, K)).sum().backward()
+    heard = [p.grad is not None and bool(p.grad.any()) for p in network.parameters()]
+    assert sum(heard) > 0.5 * len(heard)
+
+
+def test_the_same_seed_gives_the_same_scores(recipe):
+    graph = graph_of(random_edges())
+    first, again = (evaluated(recipe, graph, seed=3)(graph) for _ in range(2))
+    assert torch.equal(first, again)
+
+
+def test_relabelling_nodes_relabels_scores(recipe):
+    if recipe.name in ORDER_MATTERS:
+        pytest.skip("ties are broken by node number, as the method says")
+    edges = random_edges()
+    graph = graph_of(edges)
+    order = np.random.default_rng(1).permutation(N)
+    place = np.argsort(order)
+    moved = Graph.from_edges(place[edges], graph.features[order], labels=graph.labels[order])
+    network, other = evaluated(recipe, graph), evaluated(recipe, moved)
+    other.load_state_dict(permuted(network, order, moved))
+    torch.testing.assert_close(other(moved), network(graph)[order], rtol=1e-4, atol=1e-5)
+
+
+def permuted(network, order, moved):
+    """The weights, with rows that belong to nodes, or entries that belong to pairs, moved along."""
+    state = network.state_dict()
+    for name, value in state.items():
+        if value.dim() and value.shape[0] == N and name != "head.weight":
+            state[name] = value[torch.as_tensor(order)]
+        if name.endswith(".mask"):
+            fresh = build(network.recipe.name, moved).state_dict()
+            state[name] = fresh[name]
+    return state
+
+
+def test_saving_and_loading_changes_nothing(recipe, tmp_path):
+    graph = graph_of(random_edges())
+    network, other = evaluated(recipe, graph, seed=0), evaluated(recipe, graph, seed=1)
+    torch.save(network.state_dict(), tmp_path / "weights.pt")
+    other.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
+    assert torch.equal(network(graph), other(graph))
+
+
+def test_sparse_features_give_the_same_scores_as_dense_ones(recipe):
+    dense, sparse = graph_of(random_edges()), graph_of(random_edges(), sparse=True)
+    assert sparse.is_sparse
+    scores = [evaluated(recipe, graph)(graph) for graph in (dense, sparse)]
+    torch.testing.assert_close(*scores, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+def test_any_recipe_takes_a_norm_residual_connections_and_an_input_layer(recipe, norm):
+    graph = graph_of(random_edges())
+    network = build(recipe, graph, norm=norm, residual=True, input_layer=True)
+    assert network(graph).isfinite().all()
+    assert any("residual" in name for name, _ in network.named_parameters())
+
+
+def test_an_unknown_setting_is_refused_with_a_hint():
+    with pytest.raises(HeterophilyError, match='no setting of gcn "widht"; did you mean'):
+        build("gcn", graph_of([]), widht=3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"width": 0}, "width must be positive, got 0"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and below 1"),
+        ({"norm": "group"}, "norm must be one of none, batch, layer"),
+        ({"preset": "other"}, 'no preset "other"'),
+    ],
+)
+def test_a_wrong_value_is_refused(settings, words):
+    with pytest.raises(HeterophilyError, match=words):
+        build("gcn", graph_of([]), **settings)
+
+
+def test_the_fidelity_page_is_printed_from_the_recipes(pytestconfig):
+    assert (pytestconfig.rootpath / "docs/fidelity.md").read_text() == page()
