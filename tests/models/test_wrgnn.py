@@ -8,12 +8,13 @@ from heterophily.htmp.building import build
 from heterophily.sparse import Matrix
 
 
-def weights_of(channel, graph):
-    """ω of one relation, (N, N), zero off the relation, and its 0/1 pattern."""
+def relation(channel, graph):
+    """ω of one relation, (N, N), zero off the relation, and how often each pair is in it."""
     found = channel.neighborhood.indicator(graph)
     pattern = found.pattern if isinstance(found, Matrix) else found
-    ones = (pattern * torch.ones(pattern.n_entries)).to_dense()
-    return (found.to_dense() if isinstance(found, Matrix) else ones), ones
+    times = torch.zeros(pattern.shape)
+    times.index_put_((pattern.rows.long(), pattern.indices.long()), torch.ones(()), accumulate=True)
+    return (found.to_dense() if isinstance(found, Matrix) else times), times
 
 
 def forward(network, graph, dense, *, aggregate="mean"):
@@ -23,12 +24,12 @@ def forward(network, graph, dense, *, aggregate="mean"):
         z = dense.drop(z.relu(), p) if layer else z
         w, out = module.transform, z @ module.transform.W0 + module.transform.b0
         for r, channel in enumerate(network.recipe.channels[1:], start=1):
-            omega, pattern = weights_of(channel, graph)
+            omega, times = relation(channel, graph)
             u, a = z @ getattr(w, f"W{r}"), module.guidance[r]
             left, right = u @ a.r[0], u @ a.s[0]
-            e = F.leaky_relu(left[:, None] + right[None, :], 0.2)
-            message = (dense.edge_softmax(e, pattern) * omega) @ u
-            count = pattern.sum(dim=1, keepdim=True).clamp_min(1)
+            raised = times * F.leaky_relu(left[:, None] + right[None, :], 0.2).exp()
+            message = (dense.row(raised) * omega) @ u
+            count = times.sum(dim=1, keepdim=True).clamp_min(1)
             out = out + (message / count if aggregate == "mean" else message)
         z = out
     return z
@@ -40,6 +41,15 @@ def test_the_network_is_the_card(graph, dense, agree, marked_dropout, aggregate,
     network = build("wrgnn", graph, width=6, aggregate=aggregate, raw_weight=0.5).train(training)
     agree(network, graph, lambda: forward(network, graph, dense, aggregate=aggregate))
     assert marked_dropout == [0.5] * training
+
+
+def test_the_reference_network_counts_a_pair_that_both_ends_chose_twice(
+    graph, dense, agree, marked_dropout
+):
+    network = build("wrgnn", graph, preset="reference", width=6)
+    assert len(network.recipe.channels) == 13  # the ego, the graph, depths 0 to 10
+    assert relation(network.recipe.channels[2], graph)[1].max() == 2
+    agree(network, graph, lambda: forward(network, graph, dense))
 
 
 def test_the_loss_is_the_cross_entropy(graph, train, dense, agree, marked_dropout):

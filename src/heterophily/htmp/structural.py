@@ -34,20 +34,20 @@ def structural_relations(
     if depth < 0:
         raise HeterophilyError(f"depth must not be negative, got {depth}")
     degrees, lists = ring_lists(adjacency, depth)
-    pairs, votes = candidate_pairs(adjacency.without_diagonal().degrees.numpy())
+    pairs, votes = candidate_pairs(adjacency.without_diagonal().degrees.cpu().numpy())
     distance, found = np.zeros(len(pairs)), []
     for ring in lists:
         exists = (np.diff(ring.indptr)[pairs] > 0).all(axis=1)
         pairs, votes, distance = pairs[exists], votes[exists], distance[exists]
         distance = distance + warping_distances(ring, degrees, pairs)
-        times = votes if duplicates else np.ones_like(votes)
-        found.append(_weighted(np.repeat(pairs, times, axis=0), np.repeat(distance, times), adjacency))
+        times = votes if duplicates else 1
+        found.append(_weighted(pairs.repeat(times, axis=0), distance.repeat(times), adjacency))
     return found
 
 
 def ring_lists(adjacency: Pattern, depth: int) -> tuple[Any, list[Any]]:
     """The distinct degrees, and for t = 0, .. depth how often each occurs in each ring, sparse."""
-    node_degrees = adjacency.without_diagonal().degrees.numpy()
+    node_degrees = adjacency.without_diagonal().degrees.cpu().numpy()
     degrees, of_node = np.unique(node_degrees, return_inverse=True)
     n = len(node_degrees)
     one_hot = sp.csr_array((np.ones(n), (np.arange(n), of_node)), shape=(n, len(degrees)))
@@ -60,55 +60,50 @@ def ring_lists(adjacency: Pattern, depth: int) -> tuple[Any, list[Any]]:
 
 def candidate_pairs(node_degrees: Any) -> tuple[Any, Any]:
     """Pairs u < v of which one end chose the other, and how many ends did, 1 or 2."""
-    n = len(node_degrees)
     chosen = candidates(node_degrees)
-    own = np.repeat(np.arange(n), chosen.shape[1])
-    other = chosen.ravel()
-    keys, votes = np.unique(
-        np.minimum(own, other) * n + np.maximum(own, other), return_counts=True
-    )
-    return np.stack(np.divmod(keys, n), axis=1), votes
+    n, count = chosen.shape
+    own, other = np.repeat(np.arange(n), count), chosen.ravel()
+    keys = np.minimum(own, other) * n + np.maximum(own, other)
+    pairs, votes = np.unique(keys, return_counts=True)
+    return np.stack(np.divmod(pairs, n), axis=1), votes
 
 
 def candidates(node_degrees: Any) -> Any:
     """The floor(2 log2 N) + 1 other nodes of nearest degree for every node, (N, c).
 
-    First come nodes of equal degree, then the nearest other degree, the larger of two; by node
-    number within a degree. N - 1 nodes are the most that there are.
+    First come nodes of equal degree, then of the nearest other degree, the larger if two are as
+    near; by number within a degree. In a small graph they are all other nodes.
     """
     n = len(node_degrees)
     count = min(math.floor(2 * math.log2(n)) + 1, n - 1)
     by_degree = np.argsort(node_degrees, kind="stable")
-    degrees, of_node, sizes = np.unique(node_degrees, return_inverse=True, return_counts=True)
-    ends = np.cumsum(sizes)
-    nearest = np.array([_nearest(degrees, ends, c, count + 1) for c in range(len(degrees))])
-    listed = by_degree[nearest][of_node]  # (N, count + 1), one more than needed
-    own = listed == np.arange(n)[:, None]
-    own[~own.any(axis=1), -1] = True
-    return listed[~own].reshape(n, count)
+    degrees, of_node = np.unique(node_degrees, return_inverse=True)
+    starts = np.searchsorted(node_degrees[by_degree], degrees)
+    members = np.split(by_degree, starts[1:])
+    nearest = np.array([_nearest(degrees, members, c, count + 1) for c in range(len(degrees))])
+    listed = nearest[of_node]  # (N, c + 1), which has one node to leave out: the own or the last
+    out = listed == np.arange(n)[:, None]
+    out[~out.any(axis=1), -1] = True
+    return listed[~out].reshape(n, count)
 
 
-def _nearest(degrees: Any, ends: Any, c: int, count: int) -> Any:
-    """Positions, in the order of degree, of the first `count` candidates of class c."""
+def _nearest(degrees: Any, members: list[Any], c: int, count: int) -> Any:
+    """The first `count` nodes by how near their degree is to class c; each class has a member."""
     around = np.arange(max(c - count, 0), min(c + count + 1, len(degrees)))
     gaps = degrees[around] - degrees[c]
-    positions: list[int] = []
-    for k in around[np.lexsort((-gaps, np.abs(gaps)))]:
-        positions += range(ends[k - 1] if k else 0, min(ends[k], (ends[k - 1] if k else 0) + count))
-        if len(positions) >= count:
-            break
-    return positions[:count]
+    order = around[np.lexsort((-gaps, np.abs(gaps)))][:count]
+    return np.concatenate([members[k][:count] for k in order])[:count]
 
 
 def _weighted(pairs: Any, distance: Any, adjacency: Pattern) -> Matrix:
     """ω of every pair in both directions, stored at the receiver."""
     senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
     order = np.lexsort((receivers, senders))
+    senders, receivers, f = senders[order], receivers[order], np.tile(distance, 2)[order]
     n = adjacency.shape[0]
-    indptr = np.concatenate([[0], np.bincount(senders, minlength=n).cumsum()])
-    pattern = Pattern.from_arrays(indptr, receivers[order], n_columns=n)
-    f = np.tile(distance, 2)[order]
+    indptr = np.searchsorted(senders, np.arange(n + 1))
+    pattern = Pattern.from_arrays(indptr, receivers, n_columns=n)
     nearest = np.full(n, np.inf)
-    np.minimum.at(nearest, senders[order], f)
-    scores = torch.from_numpy(nearest[senders[order]] - f)
+    np.minimum.at(nearest, senders, f)
+    scores = torch.from_numpy(nearest[senders] - f)  # the largest is 0, so that none overflows
     return Matrix(pattern, edge_softmax(pattern, scores).float()).T

@@ -34,8 +34,8 @@ def warping_distances(lists: Any, degrees: Any, pairs: Any) -> Any:
     while len(left):
         batches = [left[part] for part in _batches(lengths[left], band)]
         for batch in track(batches, "similar structure"):
-            sides = (_gathered(lists, degrees, rows) for rows in pairs[batch].T)
-            found[batch], bound[batch] = _warp(*sides, lengths[batch], band)
+            long, short = (_gathered(lists, degrees, rows) for rows in pairs[batch].T)
+            found[batch], bound[batch] = _warp(long, short, lengths[batch], band)
         band, left = WIDER * band, left[bound[left] < found[left]]
     return found
 
@@ -51,33 +51,33 @@ def _batches(lengths: Any, band: int) -> Iterator[Any]:
 
 
 def _gathered(lists: Any, degrees: Any, rows: Any) -> Any:
-    """a + ½, its inverse and m, (3, L, P); shorter lists repeat their end, which nobody reads."""
+    """Entries as a + ½, its inverse and m, (3, L, P); short lists repeat their end, never read."""
     lengths = np.diff(lists.indptr)[rows]
     at = lists.indptr[rows] + np.minimum(np.arange(lengths.max())[:, None], lengths - 1)
     degree = degrees[lists.indices[at]] + 0.5
     return np.stack([degree, 1 / degree, lists.data[at]]).astype(np.float32)
 
 
-def _warp(left: Any, right: Any, lengths: Any, band: int) -> tuple[Any, Any]:
+def _warp(long: Any, short: Any, lengths: Any, band: int) -> tuple[Any, Any]:
     """D at the last entries of both lists, and the least D at the edges of the band, (P,) each."""
-    n, m, turned = left.shape[1], right.shape[1], right[:, ::-1]
+    n, m, turned = long.shape[1], short.shape[1], short[:, ::-1]
     before, last, cost, spare = np.full((4, n + 2, len(lengths)), np.inf, dtype=np.float32)
     before[0] = 0  # row i + 1 is entry i; row 0 stands before the first, where matching starts
     ends, excess = lengths.sum(axis=1) - 2, int((lengths[:, 0] - lengths[:, 1]).max())
     found, bound = np.empty(len(lengths)), np.full(len(lengths), np.inf)
     for s in range(ends.max() + 1):
-        low = max(0, s - m + 1, (s - band + 1) // 2)
-        high = min(n, s + 1, (s + band + excess) // 2 + 1)
+        first, stop = max(0, s - m + 1), min(n, s + 1)  # entries of the long list with i + j = s
+        low, high = max(first, (s - band + 1) // 2), min(stop, (s + band + excess) // 2 + 1)
         work = cost[low:high], spare[low:high]
-        _cost(left[:, low:high], turned[:, m - 1 - s + low : m - 1 - s + high], *work)
+        _cost(long[:, low:high], turned[:, m - 1 - s + low : m - 1 - s + high], *work)
         np.minimum(before[low:high], last[low:high], out=work[1])
         np.minimum(work[1], last[low + 1 : high + 1], out=work[1])
         before, last = last, before
         np.add(*work, out=last[low + 1 : high + 1])
         last[low] = last[high + 1] = np.inf  # nothing beside the band
-        if low > max(0, s - m + 1):
+        if low > first:
             np.minimum(bound, last[low + 1], out=bound)
-        if high < min(n, s + 1):
+        if high < stop:
             np.minimum(bound, last[high], out=bound)
         done = np.flatnonzero(ends == s)
         found[done] = last[lengths[done, 0], done]
