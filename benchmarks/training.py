@@ -11,6 +11,7 @@ from torch import Tensor
 from heterophily import Graph, load, random_splits
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
 from heterophily.htmp.network import Network
+from heterophily.training.optimizers import make_optimizers
 
 SIZES = {  # nodes, entries, features, classes of datasets whose files are not at hand
     "size of roman-empire": (22_662, 65_854, 300, 18),
@@ -37,7 +38,7 @@ def epoch_of(network: Network, graph: Graph) -> Callable[[], None]:
     """One epoch as the protocol has it: forward, backward, step, evaluation."""
     split = graph.split("0")
     network.begin(graph, split.train)
-    optimizers = network.optimizers()
+    optimizers = make_optimizers(network)
 
     def epoch() -> None:
         network.train()

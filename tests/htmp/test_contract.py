@@ -12,8 +12,8 @@ from heterophily.report.fidelity import page
 N, F, K = 24, 150, 3
 ENTRIES = tuple(REGISTRY.values())
 PRESETS = ("published", "reference")
-# Candidates of equal degree are taken in the order of the node numbers, as the method says.
-ORDER_MATTERS = {"wrgnn"}
+# Candidates of equal degree and neighbors of equal similarity are taken in the order of node numbers.
+ORDER_MATTERS = {"wrgnn", "simp-gcn"}
 
 
 def graph_of(edges, *, seed=0, sparse=False):

@@ -21,7 +21,9 @@ def x(request):
     if request.param == "real":
         values = rng.normal(size=(30, 4))
     else:
-        values = rng.poisson(0.5 if request.param == "counts" else 0.03, size=(30, 12)).astype(float)
+        values = rng.poisson(0.5 if request.param == "counts" else 0.03, size=(30, 12)).astype(
+            float
+        )
     values[[5, 6, 20]] = values[3]
     values[[0, 11]] = 0
     return values.astype(np.float32)
@@ -60,7 +62,9 @@ def naive(x, k, *, binary=False, symmetric=False, pairs="all"):
 
 
 @pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize("options", [{}, {"symmetric": True}, {"symmetric": True, "pairs": "ascending"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"symmetric": True}, {"symmetric": True, "pairs": "ascending"}]
+)
 def test_the_nearest_are_the_nearest(x, features, binary, options):
     for k in (1, 3, 7, 100):
         found = nearest_features(features, k, binary=binary, **options)
@@ -126,7 +130,12 @@ def test_without_faiss_a_large_graph_is_an_error(monkeypatch):
     monkeypatch.setattr(knn, "LARGE", 3)
     with pytest.raises(HeterophilyError, match=r"4 nodes need faiss; install heterophily\[knn\]"):
         nearest_features(torch.ones(4, 2), 1)
-    assert nearest_features(torch.ones(4, 2), 1, exact=True).pattern.indices.tolist() == [1, 0, 0, 0]
+    assert nearest_features(torch.ones(4, 2), 1, exact=True).pattern.indices.tolist() == [
+        1,
+        0,
+        0,
+        0,
+    ]
 
 
 def test_what_cannot_be_is_refused():

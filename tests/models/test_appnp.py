@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from heterophily.htmp.building import build
+from heterophily.training.optimizers import make_optimizers
 
 P, Q, ALPHA, T = 0.4, 0.3, 0.15, 4
 
@@ -76,7 +77,7 @@ def test_weights_follow_the_linear_law_and_have_no_biases(small_graph, law):
 
 def test_only_the_first_layer_decays(graph):
     network = build("appnp", graph)
-    (adam,) = network.optimizers()
+    (adam,) = make_optimizers(network)
     decays = {p: group["weight_decay"] for group in adam.param_groups for p in group["params"]}
     assert decays == {network.encoder.inner.weight: 0.005, network.encoder.outer.weight: 0.0}
 

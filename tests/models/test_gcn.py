@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from heterophily.htmp.building import build
+from heterophily.training.optimizers import make_optimizers
 
 P = 0.4
 
@@ -48,5 +49,5 @@ def test_weights_are_glorot_and_biases_zero(small_graph, law):
 
 
 def test_one_decay_serves_all_parameters(graph):
-    (adam,) = build("gcn", graph, weight_decay=0.01).optimizers()
+    (adam,) = make_optimizers(build("gcn", graph, weight_decay=0.01))
     assert [(len(g["params"]), g["weight_decay"]) for g in adam.param_groups] == [(4, 0.01)]

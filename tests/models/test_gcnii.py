@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from heterophily.htmp.building import build
+from heterophily.training.optimizers import make_optimizers
 
 P, ALPHA, LAMBDA = 0.4, 0.3, 0.8
 
@@ -64,7 +65,7 @@ def test_weights_are_uniform_by_output_and_dense_layers_linear(small_graph, law,
 
 
 def decays(network):
-    groups = [group for adam in network.optimizers() for group in adam.param_groups]
+    groups = [group for adam in make_optimizers(network) for group in adam.param_groups]
     by_id = {id(p): group["weight_decay"] for group in groups for p in group["params"]}
     return {name: by_id[id(p)] for name, p in network.named_parameters()}
 

@@ -5,6 +5,7 @@ import torch
 
 from heterophily.errors import HeterophilyError
 from heterophily.htmp.building import build
+from heterophily.training.optimizers import make_optimizers
 
 P, Q, T = 0.4, 0.3, 4
 
@@ -90,7 +91,7 @@ def test_gamma_at_the_end_alone_is_a_simplified_convolution(graph, dense):
 @pytest.mark.parametrize(("preset", "decay"), [("published", 0.0), ("reference", 0.01)])
 def test_gamma_decays_in_the_reference_alone(graph, preset, decay):
     network = build("gpr-gnn", graph, weight_decay=0.01, preset=preset)
-    (adam,) = network.optimizers()
+    (adam,) = make_optimizers(network)
     decays = {p: group["weight_decay"] for group in adam.param_groups for p in group["params"]}
     assert decays.pop(network.fuse.gamma) == decay
     assert list(decays.values()) == [0.01] * 4

@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from heterophily.htmp.building import build
+from heterophily.training.optimizers import make_optimizers
 
 SMALL = {"width": 6, "second_width": 5, "attribute_width": 4}
 
@@ -138,7 +139,7 @@ def test_the_tenth_update_could_change_the_labels(small_graph):
 @pytest.mark.parametrize("double", [False, True])
 def test_the_attribute_model_has_its_own_optimiser(small_graph, double):
     network = build("hog-gcn", small_graph(), **SMALL, double_update=double)
-    main, own = network.optimizers()
+    main, own = make_optimizers(network)
     attribute = {id(p) for p in network.common.attributes.parameters()}
     everything = {id(p) for p in network.parameters()}
     groups = [{id(p) for g in adam.param_groups for p in g["params"]} for adam in (main, own)]
@@ -169,7 +170,7 @@ def test_the_sparse_mask_follows_the_dense_one(small_graph, dense, marked_dropou
         ),
         torch.optim.Adam(attribute, lr=rate, weight_decay=0.02),
     ]
-    ours, labels = network.optimizers(), twin.terms[1].propagated.value
+    ours, labels = make_optimizers(network), twin.terms[1].propagated.value
     for _ in range(5):
         step(ours, network.loss(network(graph), graph, train))
         step(adams, loss(twin, graph, dense, train, counts=counts, masks=masks, labels=labels))

@@ -5,7 +5,6 @@ Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R
 
 import dataclasses
 from collections.abc import Sequence
-from fnmatch import fnmatch
 from typing import Any, cast
 
 import torch
@@ -16,6 +15,7 @@ from heterophily.graph import Features, Graph
 from heterophily.htmp.channel import Channel, apply_all
 from heterophily.htmp.combine import Combine, Only
 from heterophily.htmp.encoder import AsIs, Embed
+from heterophily.htmp.features import normalised
 from heterophily.htmp.guidance import Seen
 from heterophily.htmp.part import Dense, Scene, Size, Weights, activate, drop
 from heterophily.htmp.recipe import Recipe
@@ -32,7 +32,10 @@ class Layer(nn.Module):
         self, recipe: Recipe, size: Size, channels: Sequence[Channel], combine: Combine
     ) -> None:
         super().__init__()
-        self.recipe, self.size, self.channels, self.combination = recipe, size, channels, combine
+        self.recipe, self.channels, self.combination = recipe, channels, combine
+        self.size = dataclasses.replace(
+            size, graph=None
+        )  # a layer outlives the graph it was built for
         sized = dataclasses.replace(size, heads=max(recipe.transform.heads(size), 1))
         self.transform = Weights(recipe.transform.weights(sized, channels))
         self.guidance = nn.ModuleList(
@@ -128,10 +131,8 @@ class Network(nn.Module):
             d_out = int(widths[min(layer, len(widths)) - 1])
             if layer == self.n_layers and recipe.head is None:
                 d_out = size.n_classes
-            sized = dataclasses.replace(
-                size, d_in=d_in, d_out=d_out, layer=layer, n_layers=self.n_layers,
-                n_channels=len(channels),
-            )  # fmt: skip
+            place = {"layer": layer, "n_layers": self.n_layers, "n_channels": len(channels)}
+            sized = dataclasses.replace(size, d_in=d_in, d_out=d_out, **place)
             layers.append(Layer(recipe, sized, channels, combine))
             d_in = layers[-1].width
         return layers
@@ -209,26 +210,6 @@ class Network(nn.Module):
             total = total + term(self, self.scene, nodes, w)
         return total
 
-    def optimizers(self) -> list[torch.optim.Optimizer]:
-        """Adam as the settings say, and a second one for parameters that stand apart."""
-        rate, decay = (self.recipe.settings[k] for k in ("learning_rate", "weight_decay"))
-        apart, named = self.recipe.apart, list(self.named_parameters())
-        aside = [p for name, p in named if apart and fnmatch(name, apart.names)]
-        main = [
-            (name, p) for name, p in named
-            if not (apart and fnmatch(name, apart.names) and not apart.both)
-        ]  # fmt: skip
-        decays = [p for name, p in main if any(fnmatch(name, str(d)) for d in self.recipe.decayed)]
-        kept = {id(p) for p in decays}
-        rest = [p for _, p in main if id(p) not in kept]
-        groups = [{"params": decays, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}]
-        found: list[torch.optim.Optimizer] = [
-            torch.optim.Adam([g for g in groups if g["params"]], lr=rate)
-        ]
-        if apart and aside:
-            found.append(torch.optim.Adam(aside, lr=rate, weight_decay=apart.weight_decay))
-        return found
-
     def _check(self, graph: Graph) -> None:
         if graph.n_features != self.n_features:
             raise HeterophilyError(
@@ -242,28 +223,5 @@ def _wants_input_layer(recipe: Recipe) -> bool:
 
 
 def _indicator(channel: Channel, graph: Graph) -> Any:
-    hood = channel.neighborhood
-    return graph.remember(hood, lambda: hood.indicator(graph))
-
-
-def normalised(features: Features, norm: str) -> Features:
-    """Rows divided by their L1 or L2 length, or by their sum; rows of zeros stay zero."""
-    if norm == "none":
-        return features
-    sparse = isinstance(features, Matrix)
-    values = features.values if isinstance(features, Matrix) else features
-    powers = {"l1": values.abs(), "l2": values.square(), "sum": values}[norm]
-    if isinstance(features, Matrix):
-        from heterophily.sparse import segment_sum
-
-        totals = segment_sum(features.pattern, powers)
-    else:
-        totals = powers.sum(dim=1)
-    lengths = totals.sqrt() if norm == "l2" else totals
-    if norm != "sum":
-        lengths = lengths.clamp_min(1e-12)
-    scale = torch.where(lengths == 0, 1.0, lengths)
-    if isinstance(features, Matrix):
-        return features.pattern * (values / scale.index_select(0, features.pattern.rows))
-    assert not sparse
-    return features / scale.unsqueeze(1)
+    hood, device = channel.neighborhood, graph.labels.device
+    return graph.remember(hood, lambda: hood.indicator(graph).to(device))

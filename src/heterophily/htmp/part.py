@@ -75,7 +75,7 @@ def choose(what: str, value: Any, options: Mapping[Any, Any] | tuple[Any, ...]) 
 class Size:
     """The sizes from which a part makes its weights."""
 
-    graph: Graph
+    graph: Any  # the graph that the network is built for; none once it is built
     d_in: int
     d_out: int
     n_channels: int = 1

@@ -1,0 +1,1 @@
+"""Training: optimisers, and what stands around a network while it learns."""
