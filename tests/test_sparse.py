@@ -123,8 +123,9 @@ def test_edge_sum_equals_a_broadcast_sum(pattern, heads):
 
 
 @pytest.mark.parametrize("scale", [1.0, 500.0], ids=["small scores", "scores that overflow exp"])
-def test_edge_softmax_equals_a_masked_dense_softmax(pattern, scale):
-    scores = doubles(pattern.n_entries).detach() * scale
+@pytest.mark.parametrize("shift", [0.0, -2000.0])
+def test_edge_softmax_equals_a_masked_dense_softmax(pattern, scale, shift):
+    scores = doubles(pattern.n_entries).detach() * scale + shift
     dense = torch.full((N, M), -torch.inf, dtype=torch.double)
     dense[mask(pattern)] = scores
     expected = dense.softmax(dim=1)[mask(pattern)]

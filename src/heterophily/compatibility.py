@@ -5,6 +5,8 @@ share of each class among a node's neighbors; M = norm1(Cᵀ C_nb) (K, K) is the
 neighborhood of each class.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -116,3 +118,30 @@ def neighborhood_accuracy(
 def _log_shares(totals: Tensor) -> Tensor:
     smoothed = totals + 1  # no class pair is ruled out for never having been seen
     return (smoothed / smoothed.sum(dim=1, keepdim=True)).log()
+
+
+CONFIDENT = 1e-6  # below it the confidence of a uniform row is a rounding error
+
+
+def confidence(soft: Tensor) -> Tensor:
+    """g_i = log K - H(Ĉ_i), (N,): 0 for a uniform row, log K for a one-hot row."""
+    entropy = -(soft * (soft + 1e-8).log()).sum(dim=1)
+    gain = math.log(soft.shape[1]) - entropy
+    return torch.where(gain < CONFIDENT, 0.0, gain)
+
+
+def degree_weights(degrees: Tensor, n_classes: int, *, rule: str = "three_branches") -> Tensor:
+    """w_i = d_i/2K up to K neighbors, 0.25 + d_i/4K up to 3K, else 1, (N,).
+
+    `overwritten` applies the second branch to all nodes up to 3K, as one program does.
+    """
+    d, k = degrees.to(torch.get_default_dtype()), n_classes
+    middle = torch.where(d <= 3 * k, 0.25 + d / (4 * k), 1.0)
+    return middle if rule == "overwritten" else torch.where(d <= k, d / (2 * k), middle)
+
+
+def estimated_compatibility(adjacency: Pattern, soft: Tensor, weights: Tensor) -> Tensor:
+    """M̂ = norm1( norm1((w ⊙ g ⊙ Ĉ)ᵀ) norm1(A (g ⊙ Ĉ)) ), (K, K), from soft labels Ĉ (N, K)."""
+    sure = confidence(soft).unsqueeze(1) * soft
+    neighborhoods = norm1(adjacency @ sure)
+    return norm1(norm1((weights.unsqueeze(1) * sure).T) @ neighborhoods)

@@ -186,6 +186,28 @@ def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True)
+class Discrimination(Term):
+    """λ mean over i ≠ j of cos(M̂_i Z_ptt, M̂_j Z_ptt): desired messages of classes apart (CMGNN).
+
+    Z_ptt are the fused states of the prototypes after dropout; M̂ is constant.
+    """
+
+    weight: Number = 1.0
+
+    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+        """λ L_dis."""
+        if not self.weight:
+            return torch.zeros((), device=nodes.device)
+        assert network.mind is not None
+        k = scene.n_prototypes
+        desired = network.mind.compatibility @ scene.memory["representation"][-k:]
+        unit = F.normalize(desired, dim=1)
+        similarities = unit @ unit.T
+        mean = (similarities.sum() - similarities.diagonal().sum()) / (k * (k - 1))
+        return self.weight * mean
+
+
+@dataclass(frozen=True)
 class GroupLasso(Term):
     """λ Σ over the weights of the layers of Σ_columns ‖column‖₂: whole output units may vanish (MixHop)."""
 

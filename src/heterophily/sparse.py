@@ -305,7 +305,7 @@ class _EdgeSum(torch.autograd.Function):
 class _EdgeSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, pattern: Pattern) -> Tensor:
-        top = torch.segment_reduce(scores, "max", offsets=pattern.indptr.long(), axis=0, initial=0)
+        top = torch.segment_reduce(scores, "max", offsets=pattern.indptr.long(), axis=0)
         raised = (scores - top.index_select(0, pattern.rows)).exp_()
         share = raised.div_(_row_sums(pattern, raised).index_select(0, pattern.rows))
         ctx.save_for_backward(share)

@@ -8,7 +8,7 @@ import torch
 from heterophily.errors import HeterophilyError
 from heterophily.graph import Graph
 from heterophily.htmp import isomap
-from heterophily.htmp.geometry import latent_neighbors, quadrant, relations
+from heterophily.htmp.geometry import latent_neighbors, quadrant, quadrant_patterns
 from heterophily.htmp.isomap import embed
 
 
@@ -72,17 +72,18 @@ def test_a_path_is_drawn_as_a_line():
 
 
 def test_leaves_of_one_node_share_a_position():
-    z = embed(adjacency_of([(0, i) for i in range(1, 8)] + [(1, 8), (8, 9)]))
-    assert len(torch.unique(z[2:8], dim=0)) == 1
-    assert len(torch.unique(z, dim=0)) == 5
+    comb = [(i, i + 1) for i in range(11)] + [(4, i) for i in (12, 13, 14)] + [(8, 15)]
+    z = embed(adjacency_of(comb))
+    assert len(torch.unique(z[12:15], dim=0)) == 1
+    assert len(torch.unique(z, dim=0)) == 14
 
 
 def test_graphs_with_little_in_them(monkeypatch):
+    assert embed(adjacency_of([(0, 1)])).tolist() == [[0.5, 0], [-0.5, 0]]
     for small in (500, 1):
         monkeypatch.setattr(isomap, "SMALL", small)
         assert embed(adjacency_of([], n_nodes=4)).equal(torch.zeros(4, 2, dtype=torch.double))
         assert embed(adjacency_of([], n_nodes=1)).equal(torch.zeros(1, 2, dtype=torch.double))
-    assert embed(adjacency_of([(0, 1)])).tolist() == [[0.5, 0], [-0.5, 0]]
 
 
 def test_if_all_nodes_are_landmarks_nothing_changes(random_graph, monkeypatch):
@@ -122,10 +123,13 @@ def test_latent_neighbors_are_the_nearest_that_fit(n_entries):
         assert (found == within(z, n_entries, apart=n_shared > n_entries)).all()
 
 
-def test_a_large_star_has_latent_neighbors_between_two_positions():
-    adjacency = adjacency_of([(0, i) for i in range(1, 3000)])
-    latent = latent_neighbors(embed(adjacency), adjacency.n_entries)
-    assert (mask(latent) == mask(adjacency)).all()
+def test_a_crowd_at_one_position_leaves_room_for_others():
+    adjacency = adjacency_of([(0, i) for i in range(1, 20_000)])  # 400 million pairs of leaves
+    z = torch.ones(20_000, 2)
+    z[0] = 0
+    latent = latent_neighbors(z, adjacency.n_entries)
+    assert latent.indices.equal(adjacency.indices)
+    assert latent.indptr.equal(adjacency.indptr)
 
 
 def test_a_reversed_pair_has_the_opposite_quadrant():
@@ -142,7 +146,7 @@ def test_a_reversed_pair_has_the_opposite_quadrant():
 @pytest.mark.parametrize("overlap", ["both", "latent"])
 def test_relations_divide_both_spaces(random_graph, overlap):
     adjacency = random_graph.symmetric
-    found = relations(adjacency, overlap=overlap)
+    found = quadrant_patterns(adjacency, overlap=overlap)
     assert set(found) == {(space, q) for space in ("graph", "latent") for q in range(4)}
     total = {
         space: sum(mask(found[space, q]).astype(int) for q in range(4))
@@ -156,12 +160,12 @@ def test_relations_divide_both_spaces(random_graph, overlap):
 
 
 def test_relations_of_a_graph_without_edges_are_empty():
-    assert all(p.n_entries == 0 for p in relations(adjacency_of([], n_nodes=5)).values())
+    assert all(p.n_entries == 0 for p in quadrant_patterns(adjacency_of([], n_nodes=5)).values())
 
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(HeterophilyError, match='no overlap "bot"; did you mean "both"'):
-        relations(adjacency_of([(0, 1)]), overlap="bot")
+        quadrant_patterns(adjacency_of([(0, 1)]), overlap="bot")
     with pytest.raises(HeterophilyError, match="n_entries must not be negative, got -1"):
         latent_neighbors(torch.zeros(2, 2), -1)
 

@@ -21,7 +21,7 @@ SIZES = {  # nnz((A°)²), strict second hop, share of edges that the threshold 
 }
 
 
-@pytest.fixture(params=[60, 2**22], autouse=True)
+@pytest.fixture(params=[60, 2**22])
 def _blocks(request, monkeypatch):
     monkeypatch.setattr(hops, "BLOCK", request.param)
 
@@ -47,6 +47,7 @@ def edgeless(n=5):
     return Graph.from_edges([], n_nodes=n).symmetric
 
 
+@pytest.mark.usefixtures("_blocks")
 def test_hops_are_pairs_at_exact_distance(random_graph):
     a = dense(random_graph.symmetric)
     for k in (1, 2, 3, 4):
@@ -68,6 +69,7 @@ def hubs(random_graph):
     return Graph.from_edges(np.array([*zip(stored.rows, stored.indices, strict=True), *joined]))
 
 
+@pytest.mark.usefixtures("_blocks")
 def test_the_threshold_leaves_in_edges_with_heavy_common_neighbors(hubs):
     a = dense(hubs.symmetric)
     closed = a | np.eye(len(a), dtype=bool)
@@ -88,6 +90,7 @@ def test_an_edge_whose_sum_is_one_is_not_above_the_threshold():
     assert second_hop(triangle, rule="thresholded").n_entries == 0
 
 
+@pytest.mark.usefixtures("_blocks")
 def test_common_neighbors_are_counted_outside_the_graph(random_graph):
     a = dense(random_graph.symmetric)
     outside = ~(a | np.eye(len(a), dtype=bool))
@@ -97,6 +100,7 @@ def test_common_neighbors_are_counted_outside_the_graph(random_graph):
         assert (found == ((counts >= n) & outside)).all()
 
 
+@pytest.mark.usefixtures("_blocks")
 def test_paths_are_counted(random_graph):
     closed = dense(random_graph.symmetric) + np.eye(random_graph.n_nodes)
     for k in (1, 2, 3):
@@ -133,8 +137,6 @@ def test_what_cannot_be_is_refused():
 @pytest.mark.real
 @pytest.mark.parametrize("name", SIZES)
 def test_sizes_of_the_real_graphs(name, real_graph):
-    if hops.BLOCK < 2**22:
-        pytest.skip("one size of blocks is enough")
     adjacency = real_graph(name).symmetric
     n_paths, n_strict, share = SIZES[name]
     assert path_counts(adjacency).pattern.n_entries == n_paths

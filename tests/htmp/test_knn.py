@@ -34,7 +34,7 @@ def features(request, x):
     return torch.from_numpy(x) if request.param == "dense" else Matrix.from_scipy(sp.csr_array(x))
 
 
-@pytest.fixture(params=[100, 2**22], autouse=True)
+@pytest.fixture(params=[100, 2**22])
 def _blocks(request, monkeypatch):
     monkeypatch.setattr(knn, "BLOCK", request.param)
 
@@ -61,6 +61,7 @@ def naive(x, k, *, binary=False, symmetric=False, pairs="all"):
     return np.maximum(found, found.T) if symmetric else found
 
 
+@pytest.mark.usefixtures("_blocks")
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize(
     "options", [{}, {"symmetric": True}, {"symmetric": True, "pairs": "ascending"}]
@@ -75,6 +76,7 @@ def test_the_nearest_are_the_nearest(x, features, binary, options):
         assert not (found.pattern.rows == found.pattern.indices).any()
 
 
+@pytest.mark.usefixtures("_blocks")
 def test_pairs_of_most_and_least_similar_nodes(x, features):
     pairs, targets = most_and_least_similar(features, count=3)
     cosine = cosines(x, binary=True)
@@ -158,8 +160,6 @@ def test_progress_shows_at_a_terminal_only(monkeypatch, capsys):
 
 @pytest.mark.real
 def test_a_real_graph_equals_a_dense_comparison(real_graph):
-    if knn.BLOCK < 2**22:
-        pytest.skip("one size of blocks is enough")
     features = real_graph("chameleon-f").features
     found = nearest_features(features, 20, binary=True)
     expected = naive(features.to_dense().numpy(), 20, binary=True)

@@ -46,12 +46,17 @@ def transcription(graph, depth, *, duplicates):
     chosen = Counter(frozenset((v, u)) for v in network for u in choose(v, degree))
     distances = dict(nx.all_pairs_shortest_path_length(network))
     rings = [
-        {v: [u for u, d in distances[v].items() if d == t] for v in network} for t in range(depth + 1)
+        {v: [u for u, d in distances[v].items() if d == t] for v in network}
+        for t in range(depth + 1)
     ]
     f, result = dict.fromkeys(chosen, 0.0), []
     for ring in rings:
         lists = {v: sorted(Counter(degree[u] for u in ring[v]).items()) for v in network}
-        f = {pair: f[pair] + warp(*(lists[v] for v in pair)) for pair in f if all(lists[v] for v in pair)}
+        f = {
+            pair: f[pair] + warp(*(lists[v] for v in pair))
+            for pair in f
+            if all(lists[v] for v in pair)
+        }
         times, weights = np.zeros((2, graph.n_nodes, graph.n_nodes))
         for pair, distance in f.items():
             for u, v in (tuple(pair), tuple(pair)[::-1]):
@@ -88,9 +93,10 @@ def test_every_sender_spreads_a_weight_of_one(random_graph):
 def test_repeated_entries_are_added_in_products_and_apart_in_a_softmax(random_graph):
     matrix = structural_relations(random_graph.symmetric, depth=0, duplicates=True)[0]
     pattern, state = matrix.pattern, torch.randn(40, 3)
+    dense = torch.from_numpy(matrix.to_scipy().toarray())
     assert pattern.n_entries > len(torch.unique(pattern.rows.long() * 40 + pattern.indices))
-    np.testing.assert_allclose(matrix @ state, matrix.to_scipy().toarray() @ state, atol=1e-5)
-    np.testing.assert_allclose(matrix.T @ state, matrix.to_scipy().T @ state.numpy(), atol=1e-5)
+    torch.testing.assert_close(matrix @ state, dense @ state)
+    torch.testing.assert_close(matrix.T @ state, dense.T @ state)
     even = edge_softmax(pattern, torch.zeros(pattern.n_entries))
     torch.testing.assert_close(even, 1 / pattern.degrees[pattern.rows.long()].float())
 
@@ -126,7 +132,7 @@ def test_distances_beyond_the_range_of_exp_keep_their_order():
     matrix = structural_relations(Graph.from_edges(hub + chain).symmetric, depth=1)[1]
     assert torch.isfinite(matrix.values).all()
     sent = torch.zeros(4004).index_add(0, matrix.pattern.indices, matrix.values)
-    torch.testing.assert_close(sent, torch.ones(4004))
+    torch.testing.assert_close(sent, torch.ones(4004), atol=1e-4, rtol=0)
 
 
 def test_graphs_with_little_in_them():
@@ -142,6 +148,6 @@ def test_graphs_with_little_in_them():
 @pytest.mark.real
 def test_a_real_graph_follows_the_rules(real_graph):
     graph = real_graph("chameleon-f")
-    found = structural_relations(graph.symmetric)
-    for matrix, (_, weights) in zip(found, transcription(graph, 2, duplicates=False), strict=True):
+    found = structural_relations(graph.symmetric, depth=1)
+    for matrix, (_, weights) in zip(found, transcription(graph, 1, duplicates=False), strict=True):
         np.testing.assert_allclose(matrix.to_dense(), weights, atol=1e-4)

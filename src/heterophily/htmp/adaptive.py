@@ -43,6 +43,46 @@ class AdaptiveSum(Combine):
 
 
 @dataclass(frozen=True)
+class DegreeGatedSum(Combine):
+    """Σ_r α_r ⊙ Z_r, α = softmax( sig([Z_1 ‖ .. ‖ Z_R ‖ d] W_att + b_att) W_mix + b_mix ) (CMGNN).
+
+    d is the degree of a node, at least 1, and 0 for prototypes.
+    """
+
+    symbol = "AdaAdd"
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """W_att (R d + 1, R) and W_mix (R, R), with biases."""
+        r = size.n_channels
+        return {"attend": Dense(r * size.d_out + 1, r), "mix": Dense(r, r)}
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+        """Σ_r α_r ⊙ Z_r."""
+        # [Z_1 ‖ .. ‖ d] W is a sum over blocks of rows of W: nothing needs to be concatenated.
+        width = messages[0].shape[1]
+        blocks = w.attend.weight[:-1].split(width)
+        scores = torch.addcmul(w.attend.bias, degree_column(scene), w.attend.weight[-1])
+        for message, block in zip(messages, blocks, strict=True):
+            scores = torch.addmm(scores, message, block)
+        alpha = w.mix(torch.sigmoid(scores)).softmax(dim=1)
+        scene.note("alpha", alpha)
+        return weigh(messages, alpha)
+
+
+def degree_column(scene: Scene) -> Tensor:
+    """Degrees (N, 1), isolated nodes as 1, prototypes as 0."""
+
+    def compute() -> Tensor:
+        degrees = scene.graph.degrees.clamp_min(1).to(torch.get_default_dtype())
+        if scene.n_prototypes:
+            degrees[-scene.n_prototypes :] = 0
+        return degrees.unsqueeze(1)
+
+    column: Tensor = scene.graph.remember(("degree column", scene.n_prototypes), compute)
+    return column
+
+
+@dataclass(frozen=True)
 class SimilaritySum(Combine):
     """s ⊙ Z_2 + (1 - s) ⊙ Z_3 + γ k ⊙ Z_1, s = sig(Z a + β), k = Z u + κ (SimP-GCN)."""
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -51,7 +52,7 @@ def stored_at(checksum: str, key: str) -> Path:
 
 def _write(path: Path, items: Mapping[str, Any]) -> None:
     tensors = {
-        f"{name}.{part}": tensor.detach().cpu().clone()  # safetensors refuses shared memory
+        f"{name}.{part}": _own(tensor)
         for name, item in items.items()
         for part, tensor in _parts(item).items()
     }
@@ -59,6 +60,11 @@ def _write(path: Path, items: Mapping[str, Any]) -> None:
     facts = {"widths": json.dumps(widths)}
     with contextlib.suppress(OSError, SafetensorError):
         write_atomically(path, lambda target: save_file(tensors, target, metadata=facts))
+
+
+def _own(tensor: Tensor) -> Tensor:
+    """A copy, because safetensors refuses memory that is shared or not contiguous."""
+    return tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
 
 
 def _parts(item: Any) -> dict[str, Tensor]:
@@ -75,7 +81,7 @@ def _read(path: Path) -> dict[str, Any] | None:
             widths = json.loads(file.metadata()["widths"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         return {name: _item(tensors, name, width) for name, width in widths.items()}
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+    except (OSError, SafetensorError, AttributeError, KeyError, TypeError, ValueError):
         return None
 
 

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heterophily.htmp.guidance import SymmetricMean
+from heterophily.htmp.adaptive import degree_column
+from heterophily.htmp.guidance import RowMean, SymmetricMean
 from heterophily.htmp.neighborhoods import Raw, WithSelf
-from heterophily.htmp.part import Dense, Number, Scene, Size, Text, activate, drop
+from heterophily.htmp.part import Dense, Number, Scene, Size, Text, activate, choose, drop
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,45 @@ class PredictBoth(Predict):
         structure = filter_ @ w.structure.weight + w.structure.bias
         hidden = F.relu(torch.lerp(structure, w.inner(x), self.share))
         return w.outer(drop(hidden, self.dropout, training=scene.training))
+
+
+@dataclass(frozen=True)
+class EmbedBoth(Encoder):
+    """relu( drop_p([H_x ‖ H_a]) W_0 + b_0 ), H_x = X W_x + b_x, H_a = drop_p([R ‖ d]) W_a + b_a (CMGNN).
+
+    R is the row mean and d the degree; `double` drops X and R twice, which is one dropout of rate 1 - (1-p)².
+    """
+
+    dropout: Number = 0.0
+    structure_dropout: Text = "single"
+    needs_structure = True
+
+    def __post_init__(self) -> None:
+        choose("structure_dropout", self.structure_dropout, ("single", "double"))
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """W_x (F, d), W_a (N + 1, d) and W_0 (2d, d)."""
+        d = size.d_out
+        structure = Dense(size.graph.n_nodes + 1, d)
+        return {"features": Dense(size.d_in, d), "structure": structure, "both": Dense(2 * d, d)}
+
+    def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
+        """Features and structure side by side."""
+        p, training = self.dropout, scene.training
+        again = p if self.structure_dropout == "double" else 0.0
+        features = w.features(drop(x, again, training=training))
+        channel = Raw() * RowMean()
+        pattern = scene.graph.remember(Raw(), lambda: Raw().indicator(scene.graph))
+        means = RowMean().remembered(scene.graph, channel, pattern)
+        means = drop(means, 1 - (1 - p) * (1 - again), training=training)
+        weight, bias = w.structure.weight, w.structure.bias
+        # Prototypes have no row in W_a: nobody hears them through R.
+        padding = weight.new_zeros(scene.n_prototypes, weight.shape[1])
+        structure = means @ torch.cat([weight[:-1], padding]) + bias
+        degrees = drop(degree_column(scene), p, training=training)
+        structure = torch.addcmul(structure, degrees, weight[-1])
+        joined = torch.cat([features, structure], dim=1)
+        return F.relu(w.both(drop(joined, p, training=training)))
 
 
 @dataclass(frozen=True)

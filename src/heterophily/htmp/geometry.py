@@ -22,7 +22,7 @@ HALVINGS = 64  # of the interval in which ρ lies
 OVERLAPS = ("both", "latent")
 
 
-def relations(
+def quadrant_patterns(
     adjacency: Pattern, *, overlap: str = "both", seed: int = 0
 ) -> dict[tuple[str, int], Pattern]:
     """The pairs of each space, `graph` and `latent`, by quadrant 0, 1, 2, 3.
@@ -31,6 +31,7 @@ def relations(
     """
     if overlap not in OVERLAPS:
         raise unknown_name("overlap", overlap, OVERLAPS)
+    adjacency = adjacency.to("cpu")
     positions = embed(adjacency, seed=seed)
     latent = latent_neighbors(positions, adjacency.n_entries)
     graph = adjacency if overlap == "both" else _without(adjacency, latent)

@@ -241,10 +241,10 @@ class Geometric(Neighborhood):
 def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pattern]:
     """All eight relations of Geom-GCN, computed once per graph."""
     from heterophily.htmp.cache import cached
-    from heterophily.htmp.geometry import relations
+    from heterophily.htmp.geometry import quadrant_patterns
 
     def compute() -> dict[str, Matrix | Pattern]:
-        found = relations(graph.symmetric, overlap=overlap)
+        found = quadrant_patterns(graph.symmetric, overlap=overlap)
         return {f"{space}.{quadrant}": p for (space, quadrant), p in found.items()}
 
     key = f"geometric {overlap}"

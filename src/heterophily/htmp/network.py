@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from heterophily.errors import HeterophilyError
 from heterophily.graph import Features, Graph
+from heterophily.htmp.belief import Mind
 from heterophily.htmp.channel import Channel, apply_all
 from heterophily.htmp.combine import Combine, Only
 from heterophily.htmp.encoder import AsIs, Embed
@@ -121,6 +122,7 @@ class Network(nn.Module):
         self.head = self._head(recipe.fuse.width(widths))
         inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])
         self.terms = nn.ModuleList(Weights(term.weights(inner)) for term in recipe.losses)
+        self.mind = Mind(recipe.belief, graph) if recipe.belief else None
         self.scene: Scene | None = None
 
     def _stack(self, size: Size, first: int, channels: Sequence[Channel]) -> list[Layer]:
@@ -158,17 +160,34 @@ class Network(nn.Module):
 
     def forward(self, graph: Graph) -> Tensor:
         """Logits (N, K)."""
-        z = self.embed(graph)
+        z = self._states(graph)
         z = drop(z, self.recipe.dropout.head, training=self.training)
         logits: Tensor = z[:, : self.n_classes] if self.head is None else self.head(z)
-        return logits
+        if self.mind is None:
+            return logits
+        assert self.scene is not None
+        self.scene.memory |= {"representation": z, "logits": logits}
+        return logits[: graph.n_nodes]
 
     def embed(self, graph: Graph) -> Any:
-        """Z, the fused representation before the head."""
+        """Z, the fused representation before the head, one row per node."""
+        return self._states(graph)[: graph.n_nodes]
+
+    def _scene(self, graph: Graph) -> Scene:
+        x = self.input(graph)
+        if self.mind is None:
+            return Scene(graph, x, self.training, self.common)
+        working = self.mind.extended(graph, x)
+        scene = Scene(working, working.features, self.training, self.common)
+        scene.n_prototypes = self.n_classes
+        hidden = self.mind.hide() if self.training else None
+        scene.memory |= {"desired": self.mind.desired(hidden), "hidden": hidden}
+        return scene
+
+    def _states(self, graph: Graph) -> Any:
         self._check(graph)
-        recipe, x = self.recipe, self.input(graph)
-        scene = Scene(graph, x, self.training, self.common)
-        outputs = []
+        recipe, scene = self.recipe, self._scene(graph)
+        x, outputs = scene.x, []
         for layers in self.stacks:
             dropped = drop(x, recipe.dropout.input, training=self.training)
             scene.first = self.encoding(dropped, self.encoder, scene)
@@ -189,7 +208,8 @@ class Network(nn.Module):
         elif scene.layer > 1 or not isinstance(self.encoding, AsIs):
             previous = drop(previous, recipe.dropout.layer, training=scene.training)
         scene.memory["heard"] = previous
-        return {"previous": previous, "first": scene.first, "nodes": None}
+        heard = {"previous": previous, "first": scene.first, "nodes": None}
+        return {**heard, "prototypes": previous[-scene.n_prototypes :]} if self.mind else heard
 
     def input(self, graph: Graph) -> Features:
         """X, each row divided as `feature_norm` says, once per graph."""
@@ -198,17 +218,35 @@ class Network(nn.Module):
         return x
 
     def begin(self, graph: Graph, nodes: Tensor) -> None:
-        """What the recipe's losses must do before training begins."""
+        """What the belief and the losses of the recipe must do before training begins."""
+        if self.mind is not None:
+            self.mind.begin(graph, self.input(graph), nodes)
         for term, w in zip(self.recipe.losses, self.terms, strict=True):
             term.begin(self, graph, nodes, w)
 
     def loss(self, logits: Tensor, graph: Graph, nodes: Tensor) -> Tensor:
         """The classification loss on `nodes` plus the terms of the recipe, after a forward pass."""
-        form = self.recipe.settings["loss"]
-        total = classification(logits[nodes], graph.labels[nodes], form=form)
+        form, labels, asked = self.recipe.settings["loss"], graph.labels, nodes
+        if self.mind is not None:
+            logits, labels, asked = self._asked(nodes)
+        total = classification(logits[asked], labels[asked], form=form)
         for term, w in zip(self.recipe.losses, self.terms, strict=True):
             total = total + term(self, self.scene, nodes, w)
         return total
+
+    def _asked(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits and labels of nodes and prototypes, and which of them the loss asks for."""
+        assert self.scene is not None
+        memory, labels = self.scene.memory, self.scene.graph.labels
+        hidden = memory["hidden"]
+        kept = nodes if hidden is None else nodes[hidden[nodes]]
+        prototypes = torch.arange(len(labels) - self.n_classes, len(labels), device=nodes.device)
+        return memory["logits"], labels, torch.cat([kept, prototypes])
+
+    def improve(self, graph: Graph, logits: Tensor) -> None:
+        """Let the belief take up new predictions, after validation improved."""
+        if self.mind is not None:
+            self.mind.believe(graph, logits.detach().softmax(dim=1))
 
     def _check(self, graph: Graph) -> None:
         if graph.n_features != self.n_features:

@@ -54,7 +54,7 @@ class Setting:
 def resolve(part: Any, settings: Mapping[str, Any]) -> Any:
     """Put the values of settings into a part and into the parts inside it."""
     if isinstance(part, Setting):
-        return part.value(settings)
+        return resolve(part.value(settings), settings)
     if isinstance(part, tuple):
         return tuple(resolve(item, settings) for item in part)
     if not dataclasses.is_dataclass(part) or isinstance(part, type):
@@ -105,6 +105,7 @@ class Scene:
     common: Any  # weights that a part shares between layers
     first: Any = None  # Z⁰
     layer: int = 0
+    n_prototypes: int = 0  # rows at the end of every state that are not nodes
     notes: dict[str, list[Any]] = field(default_factory=dict)  # what losses read
     memory: dict[Any, Any] = field(default_factory=dict)  # what parts carry across layers
 

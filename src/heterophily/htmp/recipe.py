@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heterophily.errors import HeterophilyError, unknown_name
+from heterophily.htmp.belief import Belief
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Combine, Only
-from heterophily.htmp.encoder import AsIs, Encoder
+from heterophily.htmp.encoder import AsIs
 from heterophily.htmp.fuse import Last
 from heterophily.htmp.part import ACTIVATIONS, Flag, Number, Setting, Text, choose, resolve
 from heterophily.htmp.skip import DecayedSkip
@@ -91,7 +92,7 @@ class Recipe:
     combine: Combine = Only()
     fuse: Last = Last()
     title: str = ""
-    encoder: Encoder = AsIs()
+    encoder: Any = AsIs()  # an Encoder, or a Setting that chooses one
     transform: Transform = Own()
     head: Head | None = None
     skip: DecayedSkip | None = None
@@ -103,6 +104,9 @@ class Recipe:
     separate: bool = False  # a network of its own per channel, COMBINE once at the end
     widths: tuple[Number, ...] = (Setting("width"),)  # per layer; the last repeats
     losses: tuple[Any, ...] = ()
+    belief: Belief | None = (
+        None  # prototypes, soft labels and a compatibility matrix, kept while training
+    )
     decayed: tuple[Text, ...] = ("*",)  # parameters with weight decay, as patterns of names
     apart: Apart | None = None  # parameters with an optimiser of their own
     equation: str = ""
@@ -156,5 +160,5 @@ def _check(settings: Mapping[str, Any]) -> None:
         if not settings[name] > 0:
             raise HeterophilyError(f"{name} must be positive, got {settings[name]}")
     for name, value in settings.items():
-        if "dropout" in name and not isinstance(value, bool) and not 0 <= value < 1:
+        if "dropout" in name and not isinstance(value, bool | str) and not 0 <= value < 1:
             raise HeterophilyError(f"{name} must be at least 0 and below 1, got {value}")

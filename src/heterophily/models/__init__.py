@@ -12,6 +12,7 @@ from heterophily.htmp.recipe import Recipe
 from heterophily.models.acm_gcn import ACM_GCN
 from heterophily.models.appnp import APPNP
 from heterophily.models.classics import GAT_PLUS, GCN_PLUS, LINKX, SAGE_PLUS
+from heterophily.models.cmgnn import CMGNN
 from heterophily.models.fagcn import FAGCN
 from heterophily.models.gat import GAT
 from heterophily.models.gbk_gnn import GBK_GNN
@@ -50,6 +51,7 @@ PUBLISHED = (
     HOG_GCN,
     GLOGNN,
     GGCN,
+    CMGNN,
 )
 CLASSICS = (GCN_PLUS, SAGE_PLUS, GAT_PLUS, LINKX)
 

@@ -1,0 +1,176 @@
+"""What CMGNN believes about a graph while it learns: soft labels Ĉ, compatibility M̂ and prototypes.
+
+The K class prototypes are extra nodes without neighbors: rows N..N+K-1 of every state. Ĉ and M̂ are state, not
+parameters: they change only when validation improves, have no gradient and are saved with the weights.
+
+A training node's supplementary message must not be built from its own true label, or the network learns to
+read the answer there and nowhere else. So two kinds of soft labels are kept: `known`, one-hot on training
+nodes, from which M̂ is estimated, and `heard`, with which a node weighs the prototypes.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heterophily.compatibility import degree_weights, estimated_compatibility, norm1
+from heterophily.graph import Features, Graph
+from heterophily.htmp.guidance import Guidance, Seen
+from heterophily.htmp.neighborhoods import Neighborhood
+from heterophily.htmp.part import Number, Text, choose
+from heterophily.sparse import Matrix, Pattern
+
+HEARD = ("predicted", "masked", "true")
+
+
+@dataclass(frozen=True)
+class Prototypes(Neighborhood):
+    """A_sup = 1 (N, K): every node hears the prototype of every class."""
+
+    symbol = "A_sup"
+
+    def indicator(self, graph: Graph) -> Pattern:
+        """Unused: the operator is dense, N × K."""
+        return graph.symmetric
+
+
+@dataclass(frozen=True)
+class Desired(Guidance):
+    """B_sup = norm1(Ĉ M̂) (N, K): the neighborhood that a node of these classes should have had."""
+
+    symbol = "B_sup"
+    kind = "RelaEst"
+
+    def operator(self, seen: Seen, w: Any) -> Tensor:
+        """B_sup, for nodes and prototypes."""
+        desired: Tensor = seen.scene.memory["desired"]
+        return desired
+
+
+@dataclass(frozen=True)
+class Belief:
+    """How prototypes, soft labels and the compatibility matrix are made.
+
+    `supplementary_labels` is what a training node weighs the prototypes with: its `predicted` soft label;
+    or `masked`, its true label except in the steps in which the loss asks for it, drawn at random for a
+    share of the nodes; or always its `true` label, as published.
+    """
+
+    supplementary_labels: Text = "predicted"
+    prototype_index: Text = "nodes"
+    degree_weight: Text = "three_branches"
+    pseudo_labels: Text = "evaluation"
+    hidden_share: Number = 0.5
+
+    def __post_init__(self) -> None:
+        choose("supplementary_labels", self.supplementary_labels, HEARD)
+        choose("prototype_index", self.prototype_index, ("nodes", "positions"))
+        choose("degree_weight", self.degree_weight, ("three_branches", "overwritten"))
+        choose("pseudo_labels", self.pseudo_labels, ("evaluation", "training"))
+
+
+class Mind(nn.Module):
+    """The state of a belief: prototypes (K, F), Ĉ twice (N, K), M̂ (K, K) and the training nodes."""
+
+    prototypes: Tensor
+    known: Tensor
+    heard: Tensor
+    compatibility: Tensor
+    trained: Tensor
+
+    def __init__(self, belief: Belief, graph: Graph) -> None:
+        super().__init__()
+        self.belief, k = belief, graph.n_classes
+        uniform = torch.full((graph.n_nodes, k), 1 / k)
+        self.register_buffer("prototypes", torch.zeros(k, graph.n_features))
+        self.register_buffer("known", uniform)
+        self.register_buffer("heard", uniform.clone())
+        self.register_buffer("compatibility", torch.full((k, k), 1 / k))
+        self.register_buffer("trained", torch.zeros(graph.n_nodes, dtype=torch.bool))
+        self._extended: tuple[Graph, Graph] | None = None
+
+    def begin(self, graph: Graph, x: Features, nodes: Tensor) -> None:
+        """Prototypes from the training nodes, uniform soft labels elsewhere, and the first M̂."""
+        self.prototypes = prototype_features(x, graph, nodes, rule=self.belief.prototype_index)
+        self._extended = None
+        self.trained = torch.zeros_like(self.trained)
+        self.trained[nodes] = True
+        self.believe(graph, torch.full_like(self.known, 1 / graph.n_classes))
+
+    def believe(self, graph: Graph, soft: Tensor) -> None:
+        """Take new soft labels of all nodes and estimate M̂ anew."""
+        truth = F.one_hot(graph.labels.clamp_min(0), graph.n_classes).to(soft.dtype)
+        known = torch.where(self.trained.unsqueeze(1), truth, soft)
+        self.known = known
+        self.heard = known if self.belief.supplementary_labels == "true" else soft
+        # Isolated nodes count one neighbor, as in the published program.
+        degrees = graph.degrees.clamp_min(1)
+        weights = degree_weights(degrees, graph.n_classes, rule=self.belief.degree_weight)
+        self.compatibility = estimated_compatibility(graph.symmetric, known, weights)
+
+    def desired(self, hidden: Tensor | None = None) -> Tensor:
+        """B_sup = norm1([Ĉ; I] M̂), (N+K, K); with `hidden`, other training nodes show their label."""
+        labels = self.heard
+        if hidden is not None:
+            shown = self.trained & ~hidden
+            labels = torch.where(shown.unsqueeze(1), self.known, labels)
+        one_hot = torch.eye(labels.shape[1], dtype=labels.dtype, device=labels.device)
+        return norm1(torch.cat([labels, one_hot]) @ self.compatibility)
+
+    def hide(self) -> Tensor | None:
+        """The training nodes that are asked in this step, drawn anew, or None if all are."""
+        if self.belief.supplementary_labels != "masked":
+            return None
+        drawn = torch.rand(len(self.trained), device=self.trained.device)
+        return self.trained & (drawn < self.belief.hidden_share)
+
+    def extended(self, graph: Graph, x: Features) -> Graph:
+        """The graph with the prototypes as K more nodes, kept while the same graph comes again."""
+        if self._extended is None or self._extended[0] is not graph:
+            self._extended = graph, with_prototypes(graph, x, self.prototypes)
+        return self._extended[1]
+
+
+def prototype_features(x: Features, graph: Graph, nodes: Tensor, *, rule: str) -> Tensor:
+    """X_ptt: the mean features of the training nodes of each class, (K, F); zero without any.
+
+    `positions` takes the places of a class in the list of training nodes for node numbers, as the published
+    program does by mistake: means of arbitrary nodes.
+    """
+    classes, k = graph.labels[nodes], graph.n_classes
+    members = nodes if rule == "nodes" else torch.arange(len(nodes), device=nodes.device)
+    if rule == "positions":
+        members = torch.cat([members, len(nodes) + torch.arange(k, device=nodes.device)])
+        classes = torch.cat([classes, torch.arange(k, device=nodes.device)])
+    entries = (np.ones(len(members)), (classes.cpu().numpy(), members.cpu().numpy()))
+    member = Matrix.from_scipy(sp.coo_array(entries, shape=(k, graph.n_nodes))).to(nodes.device)
+    rows = norm1(member.to_dense())
+    if isinstance(x, Matrix):
+        return (x.T @ rows.T).T.contiguous()
+    return rows.to(x.dtype) @ x
+
+
+def with_prototypes(graph: Graph, x: Features, prototypes: Tensor) -> Graph:
+    """The symmetrised graph and its prototypes, which have no neighbors and the label of their class."""
+    n, k, edges = graph.n_nodes, graph.n_classes, graph.symmetric
+    tail = edges.indptr[-1:].expand(k)
+    pattern = Pattern(torch.cat([edges.indptr, tail]), edges.indices, n + k)
+    labels = torch.cat([graph.labels, torch.arange(k, device=graph.labels.device)])
+    return Graph(pattern, stacked(x, prototypes), labels, k, name=graph.name)
+
+
+def stacked(x: Features, rows: Tensor) -> Features:
+    """[X; rows], sparse if X is."""
+    if not isinstance(x, Matrix):
+        return torch.cat([x, rows.to(x.dtype)])
+    extra = Matrix.from_scipy(sp.csr_array(rows.cpu().numpy()))
+    pattern, start = x.pattern, x.pattern.indptr[-1]
+    device = pattern.indptr.device
+    indptr = torch.cat([pattern.indptr, extra.pattern.indptr[1:].to(device) + start])
+    indices = torch.cat([pattern.indices, extra.pattern.indices.to(device)])
+    both = Pattern(indptr, indices, pattern.n_columns)
+    return both * torch.cat([x.values, extra.values.to(x.values)])
