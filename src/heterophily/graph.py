@@ -167,15 +167,35 @@ class Graph:
     @cached_property
     def checksum(self) -> str:
         """SHA-256 of edges, features and labels; equal graphs have equal checksums."""
-        sparse = isinstance(self.features, Matrix)
-        matrix = self.features.pattern if isinstance(self.features, Matrix) else None
-        values = self.features.values if isinstance(self.features, Matrix) else self.features
-        digest = hashlib.sha256(f"{self.n_nodes} {self.n_features} {sparse}".encode())
-        structure = [] if matrix is None else [matrix.indptr.long(), matrix.indices.long()]
-        edges = [self.adjacency.indptr.long(), self.adjacency.indices.long()]
-        for part in (*edges, *structure, values, self.labels):
-            digest.update(part.detach().cpu().contiguous().numpy().data)
+        digest = hashlib.sha256(self.structure_checksum.encode())
+        digest.update(_bytes(self.labels))
         return digest.hexdigest()
+
+    @cached_property
+    def structure_checksum(self) -> str:
+        """SHA-256 of edges and features, whatever the labels."""
+        matrix = self.features if isinstance(self.features, Matrix) else None
+        values = self.features.values if isinstance(self.features, Matrix) else self.features
+        patterns = [self.adjacency] if matrix is None else [self.adjacency, matrix.pattern]
+        digest = hashlib.sha256(f"{self.n_nodes} {self.n_features} {len(patterns)}".encode())
+        for pattern in patterns:
+            digest.update(_bytes(pattern.indptr.long()))
+            digest.update(_bytes(pattern.indices.long()))
+        digest.update(_bytes(values))
+        return digest.hexdigest()
+
+    def showing(self, nodes: Tensor) -> "Graph":
+        """The same graph with the labels of these nodes only, so that no other label can be read.
+
+        What was computed from edges and features is shared, not computed anew.
+        """
+        labels = torch.full_like(self.labels, -1)
+        labels[nodes] = self.labels[nodes]
+        shown = self.replace(labels=labels, splits={})
+        shared = ("symmetric", "_remembered", "structure_checksum")
+        _ = self._remembered
+        shown.__dict__.update({key: self.__dict__[key] for key in shared if key in self.__dict__})
+        return shown
 
     def remember(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """Compute something that depends on this graph alone, once, and keep it with the graph."""
@@ -267,3 +287,7 @@ class Graph:
 
 def _as_split(value: Split | Sequence[Any]) -> Split:
     return value if isinstance(value, Split) else Split.of(*value)
+
+
+def _bytes(tensor: Tensor) -> memoryview:
+    return tensor.detach().cpu().contiguous().numpy().data

@@ -20,14 +20,19 @@ if TYPE_CHECKING:
     from heterophily.htmp.network import Network
 
 
-def classification(logits: Tensor, targets: Tensor, *, form: str = "nll") -> Tensor:
-    """-log p_c; `ce_of_probabilities` -p_c + log Σ_k exp(p_k); `negative_probability` -p_c."""
+def classification(
+    logits: Tensor, targets: Tensor, *, form: str = "nll", weights: Tensor | None = None
+) -> Tensor:
+    """-log p_c; `ce_of_probabilities` -p_c + log Σ_k exp(p_k); `negative_probability` -p_c.
+
+    The mean over nodes, each counted with the weight of its class.
+    """
     if form == "nll":
-        return F.cross_entropy(logits, targets)
+        return F.cross_entropy(logits, targets, weights)
     probabilities = logits.softmax(dim=1)
     if form == "ce_of_probabilities":
-        return F.cross_entropy(probabilities, targets)
-    return F.nll_loss(probabilities, targets)
+        return F.cross_entropy(probabilities, targets, weights)
+    return F.nll_loss(probabilities, targets, weights)
 
 
 @dataclass(frozen=True)
@@ -180,7 +185,7 @@ def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
         pairs, targets = most_and_least_similar(graph.features)
         return {"pairs": pairs, "targets": targets}
 
-    found = cached(graph.checksum, "similar pairs", compute)
+    found = cached(graph.structure_checksum, "similar pairs", compute)
     device = graph.labels.device
     return found["pairs"].T.to(device), found["targets"].to(device, torch.get_default_dtype())
 

@@ -205,7 +205,7 @@ class FeatureNeighbors(Neighborhood):
         from heterophily.htmp.knn import nearest_features
 
         found = cached(
-            graph.checksum,
+            graph.structure_checksum,
             repr(self),
             lambda: {
                 "knn": nearest_features(
@@ -248,7 +248,7 @@ def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pat
         return {f"{space}.{quadrant}": p for (space, quadrant), p in found.items()}
 
     key = f"geometric {overlap}"
-    stored = graph.remember(key, lambda: cached(graph.checksum, key, compute))
+    stored = graph.remember(key, lambda: cached(graph.structure_checksum, key, compute))
     return {(k.split(".")[0], int(k.split(".")[1])): p for k, p in stored.items()}
 
 
@@ -275,7 +275,7 @@ class Structural(Neighborhood):
             )
             return {str(t): matrix for t, matrix in enumerate(found)}
 
-        stored = graph.remember(key, lambda: cached(graph.checksum, key, compute))
+        stored = graph.remember(key, lambda: cached(graph.structure_checksum, key, compute))
         return in_precision(stored[str(self.depth)])
 
 

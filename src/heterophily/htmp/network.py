@@ -124,6 +124,7 @@ class Network(nn.Module):
         self.terms = nn.ModuleList(Weights(term.weights(inner)) for term in recipe.losses)
         self.mind = Mind(recipe.belief, graph) if recipe.belief else None
         self.scene: Scene | None = None
+        self.class_weights: Tensor | None = None  # of the classification loss, for unequal classes
 
     def _stack(self, size: Size, first: int, channels: Sequence[Channel]) -> list[Layer]:
         recipe, layers, d_in = self.recipe, [], first
@@ -229,7 +230,8 @@ class Network(nn.Module):
         form, labels, asked = self.recipe.settings["loss"], graph.labels, nodes
         if self.mind is not None:
             logits, labels, asked = self._asked(nodes)
-        total = classification(logits[asked], labels[asked], form=form)
+        weights = self.class_weights
+        total = classification(logits[asked], labels[asked], form=form, weights=weights)
         for term, w in zip(self.recipe.losses, self.terms, strict=True):
             total = total + term(self, self.scene, nodes, w)
         return total
@@ -242,6 +244,11 @@ class Network(nn.Module):
         kept = nodes if hidden is None else nodes[hidden[nodes]]
         prototypes = torch.arange(len(labels) - self.n_classes, len(labels), device=nodes.device)
         return memory["logits"], labels, torch.cat([kept, prototypes])
+
+    @property
+    def learns_from_training(self) -> bool:
+        """Whether the belief takes up predictions of the training pass, as one program does."""
+        return self.mind is not None and self.mind.belief.pseudo_labels == "training"
 
     def improve(self, graph: Graph, logits: Tensor) -> None:
         """Let the belief take up new predictions, after validation improved."""

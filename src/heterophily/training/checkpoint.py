@@ -1,0 +1,70 @@
+"""Checkpoints: everything that a run needs to go on to the same result.
+
+A file holds tensors and plain values only and is read with PyTorch's restricted loader.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.optim import Optimizer
+
+from heterophily.errors import HeterophilyError
+from heterophily.files import write_atomically
+from heterophily.htmp.network import Network
+from heterophily.training.stopping import Best
+
+
+def save_checkpoint(
+    path: Path,
+    *,
+    key: str,
+    epoch: int,
+    network: Network,
+    optimizers: Sequence[Optimizer],
+    best: Best,
+    curve: Any,
+) -> None:
+    """Write the state after `epoch`, atomically."""
+    content = {
+        "key": key,
+        "epoch": epoch,
+        "network": network.state_dict(),
+        "optimizers": [optimizer.state_dict() for optimizer in optimizers],
+        "best": dataclasses.asdict(best),
+        "curve": curve,
+        "random": torch.get_rng_state(),
+    }
+    write_atomically(path, lambda p: torch.save(content, p))
+
+
+def load_checkpoint(path: Path, *, key: str) -> dict[str, Any] | None:
+    """Read the state of the run with this key; None if there is none."""
+    if not path.exists():
+        return None
+    try:
+        content: dict[str, Any] = torch.load(path, weights_only=True)
+    except Exception as error:
+        raise HeterophilyError(
+            f"{path} is not a readable checkpoint; delete it to start anew"
+        ) from error
+    if content.get("key") != key:
+        raise HeterophilyError(
+            f"{path} belongs to another run (other model, settings, data, split or seed); "
+            "delete it or choose another file"
+        )
+    return content
+
+
+def restore(
+    content: dict[str, Any], network: Network, optimizers: Sequence[Optimizer], best: Best
+) -> None:
+    """Put everything back as it was."""
+    network.load_state_dict(content["network"])
+    for optimizer, state in zip(optimizers, content["optimizers"], strict=True):
+        optimizer.load_state_dict(state)
+    for name, value in content["best"].items():
+        setattr(best, name, value)
+    torch.set_rng_state(content["random"])

@@ -1,0 +1,262 @@
+"""One trainer for every recipe: full-batch Adam, early stopping, the best state restored.
+
+Training sees the labels of training and validation nodes only; the test nodes are scored once, at the end.
+"""
+
+import hashlib
+import json
+import math
+import resource
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heterophily.errors import HeterophilyError
+from heterophily.graph import Graph, Split
+from heterophily.htmp.building import build
+from heterophily.htmp.network import Network
+from heterophily.htmp.recipe import Recipe
+from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
+from heterophily.training.metrics import accuracy, all_metrics
+from heterophily.training.optimizers import make_optimizers
+from heterophily.training.seeds import seed_everything
+from heterophily.training.stopping import Best
+
+CHECKPOINT_SECONDS = 30.0
+
+
+@dataclass
+class Curve:
+    """Loss and validation accuracy of every epoch, and when the compatibility matrix changed."""
+
+    loss: list[float] = field(default_factory=list)
+    val_accuracy: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a training run gave."""
+
+    scores: dict[str, dict[str, float]]  # train, val, test: metrics
+    best_epoch: int
+    n_epochs: int
+    stopped: str  # patience, max_epochs or interrupted
+    seconds: float
+    milliseconds_per_epoch: float
+    peak_memory: float  # MB of the process
+    curve: Curve
+    seed: int
+    device: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The run as plain data."""
+        return asdict(self)
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """A device by name; `auto` is the GPU if there is one."""
+    if name != "auto":
+        try:
+            return torch.device(name)
+        except RuntimeError as error:
+            raise HeterophilyError(f"no device {name!r}; take auto, cpu, cuda or mps") from error
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def train(
+    model: str | Recipe,
+    graph: Graph,
+    *,
+    split: Split,
+    seed: int = 0,
+    device: str = "auto",
+    preset: str = "published",
+    checkpoint: Path | None = None,
+    progress: bool = True,
+    class_weights: bool = False,
+    **settings: Any,
+) -> tuple[Network, Run]:
+    """Train a model on a split; the network comes back in its best state, in evaluation mode."""
+    place = choose_device(device)
+    seed_everything(seed)
+    network = build(model, graph, preset=preset, **settings).to(place)
+    trainer = Trainer(
+        network, graph, split=split, seed=seed, device=place, class_weights=class_weights
+    )
+    return network, trainer.run(checkpoint=checkpoint, progress=progress)
+
+
+class Trainer:
+    """The loop over epochs."""
+
+    def __init__(
+        self,
+        network: Network,
+        graph: Graph,
+        *,
+        split: Split,
+        seed: int,
+        device: torch.device,
+        class_weights: bool = False,
+    ) -> None:
+        self.network, self.seed, self.device = network, seed, device
+        self.settings = network.recipe.settings
+        self.graph = graph if graph.labels.device == device else graph.to(device)
+        self.nodes = {part: nodes.to(device) for part, nodes in split.parts.items()}
+        if not len(self.nodes["val"]):
+            raise HeterophilyError("training needs validation nodes to know when to stop; add some")
+        known = torch.cat([self.nodes["train"], self.nodes["val"]])
+        self.shown = self.graph.showing(known)
+        network.class_weights = balanced(self.shown, self.nodes["train"]) if class_weights else None
+        self.best, self.curve = Best(int(self.settings["patience"])), Curve()
+        self.logits: Tensor | None = None
+
+    @property
+    def key(self) -> str:
+        """What a checkpoint must agree on to be continued."""
+        facts = {
+            "recipe": repr(self.network.recipe),
+            "graph": self.graph.checksum,
+            "nodes": [self.nodes[part].tolist() for part in ("train", "val")],
+            "seed": self.seed,
+        }
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+    def run(self, *, checkpoint: Path | None = None, progress: bool = True) -> Run:
+        """Train until patience runs out, restore the best state and score all parts."""
+        start, stopped = time.perf_counter(), "max_epochs"
+        self.network.begin(self.shown, self.nodes["train"])
+        self.optimizers = make_optimizers(self.network)
+        first = self._resume(checkpoint)
+        with _bar(int(self.settings["max_epochs"]), shown=progress) as advance:
+            try:
+                for epoch in range(first, int(self.settings["max_epochs"])):
+                    self._epoch(epoch)
+                    advance(epoch, self.best.accuracy)
+                    if self.best.exhausted:
+                        stopped = "patience"
+                        break
+                    self._keep(checkpoint, epoch)
+            except KeyboardInterrupt:
+                stopped = "interrupted"
+        return self._finish(stopped, time.perf_counter() - start)
+
+    def _epoch(self, epoch: int) -> None:
+        start = time.perf_counter()
+        network, graph = self.network, self.shown
+        network.train()
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+        heard = network(graph)
+        loss = network.loss(heard, graph, self.nodes["train"])
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise HeterophilyError(
+                f"the loss became {value} in epoch {epoch} of {network.recipe.name}; lower learning_rate "
+                f"(now {self.settings['learning_rate']}) or normalise the features with feature_norm"
+            )
+        loss.backward()
+        for optimizer in self.optimizers:
+            optimizer.step()
+        network.eval()
+        with torch.no_grad():
+            logits = network(graph)
+        reached = accuracy(logits, graph.labels, self.nodes["val"])
+        if self.best.see(reached, epoch, network):
+            network.improve(graph, heard if network.learns_from_training else logits)
+        self.curve.loss.append(value)
+        self.curve.val_accuracy.append(reached)
+        self.curve.seconds.append(time.perf_counter() - start)
+
+    def _resume(self, checkpoint: Path | None) -> int:
+        self._saved = time.monotonic()
+        content = load_checkpoint(checkpoint, key=self.key) if checkpoint else None
+        if content is None:
+            return 0
+        restore(content, self.network, self.optimizers, self.best)
+        self.curve = Curve(**content["curve"])
+        return int(content["epoch"]) + 1
+
+    def _keep(self, checkpoint: Path | None, epoch: int) -> None:
+        if checkpoint is None or time.monotonic() - self._saved < CHECKPOINT_SECONDS:
+            return
+        save_checkpoint(
+            checkpoint,
+            key=self.key,
+            epoch=epoch,
+            network=self.network,
+            optimizers=self.optimizers,
+            best=self.best,
+            curve=asdict(self.curve),
+        )
+        self._saved = time.monotonic()
+
+    def _finish(self, stopped: str, seconds: float) -> Run:
+        if self.best.state:
+            self.network.load_state_dict(self.best.state)
+        self.network.eval()
+        with torch.no_grad():
+            logits = self.network(self.shown)
+        labels, times = self.graph.labels, self.curve.seconds
+        known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
+        return Run(
+            scores={part: all_metrics(logits, labels, nodes) for part, nodes in known.items()},
+            best_epoch=self.best.epoch,
+            n_epochs=len(times),
+            stopped=stopped,
+            seconds=seconds,
+            milliseconds_per_epoch=1e3 * median(times) if times else 0.0,
+            peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            curve=self.curve,
+            seed=self.seed,
+            device=str(self.device),
+        )
+
+
+def balanced(graph: Graph, nodes: Tensor) -> Tensor:
+    """Class weights n / (K n_k) over the training nodes, 0 for a class without any."""
+    counts = torch.bincount(graph.labels[nodes], minlength=graph.n_classes).float()
+    weights = counts.sum() / (graph.n_classes * counts.clamp_min(1))
+    return torch.where(counts > 0, weights, 0.0)
+
+
+class _bar:  # noqa: N801, a context manager that reads as a verb
+    """A progress bar on a terminal, nothing elsewhere."""
+
+    def __init__(self, total: int, *, shown: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (
+            TextColumn("epoch {task.completed}"),
+            BarColumn(),
+            TextColumn("validation {task.fields[best]}"),
+            TimeElapsedColumn(),
+        )
+        self.bar = Progress(
+            *columns,
+            console=Console(stderr=True),
+            transient=True,
+            disable=not (shown and sys.stderr.isatty()),
+        )
+        self.task = self.bar.add_task("", total=total, best="")
+
+    def __enter__(self) -> Any:
+        self.bar.start()
+        return self.advance
+
+    def advance(self, epoch: int, best: float) -> None:
+        """Show where training stands."""
+        self.bar.update(self.task, completed=epoch + 1, best=f"{best:.1%}")
+
+    def __exit__(self, *reason: object) -> None:
+        self.bar.stop()
