@@ -16,6 +16,7 @@ from heterophily.data.loading import load
 from heterophily.data.store import VARIABLE
 from heterophily.data.synthetic import digits, synthetic_graph
 from heterophily.graph import Graph
+from heterophily.models import REGISTRY
 
 COMMANDS = ("datasets", "download", "diagnose", "audit", "synthesize")
 
@@ -220,3 +221,27 @@ def test_a_call_that_makes_no_sense_ends_with_code_two(run, words):
     assert code == 2
     assert "Usage:" in out + err
     assert "Traceback" not in err
+
+
+def test_models_prints_the_table_and_json(output):
+    assert "h2gcn" in output("models")
+    rows = json.loads(output("models", "--json"))
+    assert {"name", "neighborhoods", "guidance", "combine", "fuse", "citation"} == set(rows[0])
+    assert len(rows) >= 23
+
+
+def test_show_prints_one_method(output):
+    assert "Zhu et al." in output("show", "h2gcn")
+    assert json.loads(output("show", "h2gcn", "--json"))["settings"]["second_hop"] == "strict"
+
+
+def test_a_recipe_in_a_file_is_a_model_like_any_other(output, tmp_path, monkeypatch):
+    monkeypatch.setattr("heterophily.models.REGISTRY", dict(REGISTRY))
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from dataclasses import replace\n"
+        "from heterophily.models.gcn import GCN\n"
+        "MINE = replace(GCN, name='mine')\n"
+    )
+    assert "mine" in [row["name"] for row in json.loads(output("models", path, "--json"))]
+    assert "Kipf" in output("show", path)

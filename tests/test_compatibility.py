@@ -1,4 +1,4 @@
-"""M and what is read off it equal naive loops over nodes and neighbors."""
+"""M, M̂ and what is read off them equal naive loops over nodes and neighbors."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,10 @@ from scipy import stats
 from sklearn.metrics.pairwise import cosine_similarity
 
 from heterophily.compatibility import (
+    confidence,
+    degree_weights,
     discriminability,
+    estimated_compatibility,
     neighborhood_accuracy,
     neighborhood_overlap,
     norm1,
@@ -159,3 +162,113 @@ def test_a_node_is_not_recognised_by_its_own_neighborhood():
     assert accuracy == pytest.approx(
         np.mean([naive_guess(graph, i) == y for i, y in enumerate([2, 1, 1, 0, 0])])
     )
+
+
+def soft_labels(graph, seed=0):
+    """Soft labels of all nodes, some of them certain and some uniform."""
+    n, k = graph.n_nodes, graph.n_classes
+    soft = np.random.default_rng(seed).dirichlet(np.ones(k), size=n)
+    soft[: n // 3] = np.eye(k)[np.arange(n // 3) % k]
+    soft[-n // 4 :] = 1 / k
+    return torch.as_tensor(soft)
+
+
+def naive_estimate(graph, soft, weights):
+    """M̂ by loops: a mean over nodes of their sure neighbors' classes, each by its weight."""
+    adjacency = graph.to_scipy().toarray()
+    adjacency = (adjacency + adjacency.T > 0) & ~np.eye(graph.n_nodes, dtype=bool)
+    soft, weights, k = soft.numpy(), weights.numpy(), graph.n_classes
+    g = np.array([np.log(k) + sum(p * np.log(p + 1e-8) for p in row) for row in soft])
+    g[g < 1e-6] = 0
+    sums = np.zeros((k, k))
+    for i in range(graph.n_nodes):
+        heard = sum((g[j] * soft[j] for j in np.flatnonzero(adjacency[i])), np.zeros(k))
+        if heard.sum():
+            sums += np.outer(weights[i] * g[i] * soft[i], heard / heard.sum())
+    return sums / np.maximum(sums.sum(axis=1, keepdims=True), 1e-12)
+
+
+def dense_graph(n_nodes=60, k=3, seed=0):
+    """Every node has more than 3 K neighbors and a label."""
+    rng = np.random.default_rng(seed)
+    edges = np.argwhere(rng.random((n_nodes, n_nodes)) < 0.3)
+    graph = Graph.from_edges(edges, labels=rng.integers(k, size=n_nodes))
+    assert int(graph.degrees.min()) > 3 * k
+    return graph
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 6, 10, 18])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_confidence_runs_from_exactly_zero_to_log_k(k, dtype):
+    rows = torch.cat([torch.full((1, k), 1 / k), torch.eye(k)]).to(dtype)
+    found = confidence(rows)
+    assert found[0] == 0
+    torch.testing.assert_close(found[1:], torch.full((k,), np.log(k), dtype=dtype))
+
+
+def test_confidence_is_what_entropy_leaves(random_graph):
+    soft = soft_labels(random_graph)
+    expected = np.log(5) - stats.entropy(soft.numpy(), axis=1)
+    np.testing.assert_allclose(confidence(soft), expected, atol=1e-6)
+    assert confidence(soft).min() >= 0
+
+
+def test_the_weight_of_a_degree_has_three_branches_that_meet():
+    degrees = torch.tensor([0, 1, 4, 5, 8, 12, 13, 100])
+    expected = [0, 1 / 8, 1 / 2, 0.25 + 5 / 16, 0.75, 1, 1, 1]
+    assert degree_weights(degrees, 4).tolist() == expected
+    near = degree_weights(torch.tensor([4 - 1e-3, 4 + 1e-3, 12 - 1e-3, 12 + 1e-3]), 4)
+    assert near.tolist() == pytest.approx([0.5, 0.5, 1, 1], abs=1e-3)
+
+
+def test_the_program_overwrites_the_first_branch():
+    degrees = torch.tensor([0, 1, 4, 5, 12, 13])
+    found = degree_weights(degrees, 4, rule="overwritten").tolist()
+    assert found == [0.25, 0.25 + 1 / 16, 0.5, 0.25 + 5 / 16, 1, 1]
+
+
+@pytest.mark.parametrize("rule", ["three_branches", "overwritten"])
+def test_estimated_compatibility_equals_loops(random_graph, rule):
+    soft = soft_labels(random_graph)
+    weights = degree_weights(random_graph.degrees, 5, rule=rule).double()
+    found = estimated_compatibility(random_graph.symmetric, soft, weights)
+    np.testing.assert_allclose(found, naive_estimate(random_graph, soft, weights), atol=1e-9)
+    torch.testing.assert_close(found.sum(dim=1), torch.ones(5).double())
+
+
+def test_with_all_labels_and_many_neighbors_the_estimate_is_what_is_observed():
+    graph = dense_graph()
+    soft = torch.eye(3).double()[graph.labels]
+    weights = degree_weights(graph.degrees, 3).double()
+    assert bool((weights == 1).all())
+    found = estimated_compatibility(graph.symmetric, soft, weights)
+    torch.testing.assert_close(found, observed_compatibility(*parts(graph)))
+
+
+def test_nodes_of_few_neighbors_count_less_in_the_estimate(random_graph):
+    soft = soft_labels(random_graph)
+    by_degree = estimated_compatibility(
+        random_graph.symmetric, soft, degree_weights(random_graph.degrees, 5).double()
+    )
+    alike = estimated_compatibility(random_graph.symmetric, soft, torch.ones(40).double())
+    assert not torch.allclose(by_degree, alike)
+
+
+def test_isolated_nodes_do_not_change_the_estimate(random_graph):
+    soft = soft_labels(random_graph)
+    edges = torch.stack([random_graph.adjacency.rows, random_graph.adjacency.indices], dim=1)
+    more = Graph.from_edges(edges, n_nodes=47, n_classes=5)
+    wider = torch.cat([soft, torch.eye(5).double()[[0, 0, 1, 2, 2, 3, 4]]])
+    estimates = [
+        estimated_compatibility(g.symmetric, c, degree_weights(g.degrees.clamp_min(1), 5).double())
+        for g, c in ((random_graph, soft), (more, wider))
+    ]
+    torch.testing.assert_close(*estimates)
+
+
+def test_classes_keep_their_estimate_under_other_numbers(random_graph):
+    order, soft = torch.tensor([2, 0, 4, 1, 3]), soft_labels(random_graph)
+    weights = degree_weights(random_graph.degrees, 5).double()
+    original = estimated_compatibility(random_graph.symmetric, soft, weights)
+    renumbered = estimated_compatibility(random_graph.symmetric, soft[:, order.argsort()], weights)
+    torch.testing.assert_close(renumbered[order][:, order], original)

@@ -11,17 +11,16 @@ nodes, from which M̂ is estimated, and `heard`, with which a node weighs the pr
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heterophily.compatibility import degree_weights, estimated_compatibility, norm1
+from heterophily.errors import HeterophilyError
 from heterophily.graph import Features, Graph
 from heterophily.htmp.guidance import Guidance, Seen
 from heterophily.htmp.neighborhoods import Neighborhood
-from heterophily.htmp.part import Number, Text, choose
+from heterophily.htmp.part import Number, Setting, Text, choose
 from heterophily.sparse import Matrix, Pattern
 
 HEARD = ("predicted", "masked", "true")
@@ -71,6 +70,10 @@ class Belief:
         choose("prototype_index", self.prototype_index, ("nodes", "positions"))
         choose("degree_weight", self.degree_weight, ("three_branches", "overwritten"))
         choose("pseudo_labels", self.pseudo_labels, ("evaluation", "training"))
+        if not isinstance(self.hidden_share, Setting) and not 0 < self.hidden_share <= 1:
+            raise HeterophilyError(
+                f"hidden_share must be above 0 and at most 1, got {self.hidden_share}"
+            )
 
 
 class Mind(nn.Module):
@@ -92,11 +95,16 @@ class Mind(nn.Module):
         self.register_buffer("compatibility", torch.full((k, k), 1 / k))
         self.register_buffer("trained", torch.zeros(graph.n_nodes, dtype=torch.bool))
         self._extended: tuple[Graph, Graph] | None = None
+        self.register_load_state_dict_post_hook(Mind.forget)
+
+    def forget(self, *_: Any) -> None:
+        """Let go of the graph with prototypes, since others may have come."""
+        self._extended = None
 
     def begin(self, graph: Graph, x: Features, nodes: Tensor) -> None:
         """Prototypes from the training nodes, uniform soft labels elsewhere, and the first M̂."""
         self.prototypes = prototype_features(x, graph, nodes, rule=self.belief.prototype_index)
-        self._extended = None
+        self.forget()
         self.trained = torch.zeros_like(self.trained)
         self.trained[nodes] = True
         self.believe(graph, torch.full_like(self.known, 1 / graph.n_classes))
@@ -146,12 +154,13 @@ def prototype_features(x: Features, graph: Graph, nodes: Tensor, *, rule: str) -
     if rule == "positions":
         members = torch.cat([members, len(nodes) + torch.arange(k, device=nodes.device)])
         classes = torch.cat([classes, torch.arange(k, device=nodes.device)])
-    entries = (np.ones(len(members)), (classes.cpu().numpy(), members.cpu().numpy()))
-    member = Matrix.from_scipy(sp.coo_array(entries, shape=(k, graph.n_nodes))).to(nodes.device)
-    rows = norm1(member.to_dense())
-    if isinstance(x, Matrix):
-        return (x.T @ rows.T).T.contiguous()
-    return rows.to(x.dtype) @ x
+        inside = members < graph.n_nodes
+        members, classes = members[inside], classes[inside]
+    values = x.values if isinstance(x, Matrix) else x
+    member = values.new_zeros(k, graph.n_nodes)
+    member[classes, members] = 1
+    rows = norm1(member)
+    return (x.T @ rows.T).T.contiguous() if isinstance(x, Matrix) else rows @ x
 
 
 def with_prototypes(graph: Graph, x: Features, prototypes: Tensor) -> Graph:
@@ -167,10 +176,9 @@ def stacked(x: Features, rows: Tensor) -> Features:
     """[X; rows], sparse if X is."""
     if not isinstance(x, Matrix):
         return torch.cat([x, rows.to(x.dtype)])
-    extra = Matrix.from_scipy(sp.csr_array(rows.cpu().numpy()))
-    pattern, start = x.pattern, x.pattern.indptr[-1]
-    device = pattern.indptr.device
-    indptr = torch.cat([pattern.indptr, extra.pattern.indptr[1:].to(device) + start])
-    indices = torch.cat([pattern.indices, extra.pattern.indices.to(device)])
-    both = Pattern(indptr, indices, pattern.n_columns)
-    return both * torch.cat([x.values, extra.values.to(x.values)])
+    at = rows.nonzero(as_tuple=True)
+    extra = Pattern.from_edges(*at, shape=(len(rows), rows.shape[1])).to(rows.device)
+    indptr = torch.cat([x.pattern.indptr, extra.indptr[1:] + x.pattern.indptr[-1]])
+    indices = torch.cat([x.pattern.indices, extra.indices])
+    both = Pattern(indptr, indices, x.pattern.n_columns)
+    return both * torch.cat([x.values, rows[at].to(x.values.dtype)])

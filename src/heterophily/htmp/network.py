@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from heterophily.errors import HeterophilyError
 from heterophily.graph import Features, Graph
-from heterophily.htmp.belief import Mind
+from heterophily.htmp.belief import Belief, Mind
 from heterophily.htmp.channel import Channel, apply_all
 from heterophily.htmp.combine import Combine, Only
 from heterophily.htmp.encoder import AsIs, Embed
@@ -122,7 +122,7 @@ class Network(nn.Module):
         self.head = self._head(recipe.fuse.width(widths))
         inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])
         self.terms = nn.ModuleList(Weights(term.weights(inner)) for term in recipe.losses)
-        self.mind = Mind(recipe.belief, graph) if recipe.belief else None
+        self.mind = Mind(recipe.belief, graph) if isinstance(recipe.belief, Belief) else None
         self.scene: Scene | None = None
         self.class_weights: Tensor | None = None  # of the classification loss, for unequal classes
 

@@ -104,9 +104,8 @@ class Recipe:
     separate: bool = False  # a network of its own per channel, COMBINE once at the end
     widths: tuple[Number, ...] = (Setting("width"),)  # per layer; the last repeats
     losses: tuple[Any, ...] = ()
-    belief: Belief | None = (
-        None  # prototypes, soft labels and a compatibility matrix, kept while training
-    )
+    # Prototypes, soft labels and a compatibility matrix, kept while training.
+    belief: Belief | Setting | None = None
     decayed: tuple[Text, ...] = ("*",)  # parameters with weight decay, as patterns of names
     apart: Apart | None = None  # parameters with an optimiser of their own
     equation: str = ""

@@ -5,6 +5,7 @@ defines one. `register` adds a recipe of one's own under its name.
 """
 
 import runpy
+from functools import cache
 from pathlib import Path
 
 from heterophily.errors import HeterophilyError, unknown_name
@@ -55,7 +56,8 @@ PUBLISHED = (
 )
 CLASSICS = (GCN_PLUS, SAGE_PLUS, GAT_PLUS, LINKX)
 
-REGISTRY: dict[str, Recipe] = {recipe.name: recipe for recipe in (*PUBLISHED, *CLASSICS)}
+_OURS = {recipe.name: recipe for recipe in (*PUBLISHED, *CLASSICS)}
+REGISTRY: dict[str, Recipe] = dict(_OURS)
 
 
 def register(recipe: Recipe) -> Recipe:
@@ -81,9 +83,17 @@ def find_recipe(model: str | Recipe) -> Recipe:
 def _recipe_in(path: Path) -> Recipe:
     if not path.exists():
         raise HeterophilyError(f"no file {path}; give the path of a file that defines a Recipe")
-    before = set(REGISTRY)
-    values = runpy.run_path(str(path)).values()
-    found = [v for v in values if isinstance(v, Recipe) and v.name not in before]
-    if len(found) != 1:
-        raise HeterophilyError(f"{path} must define exactly one new Recipe, has {len(found)}")
-    return register(found[0])
+    recipe = _defined_in(path.resolve(), path.stat().st_mtime_ns)
+    if recipe.name in _OURS:
+        raise HeterophilyError(f'{path}: a model "{recipe.name}" exists already; choose a new name')
+    REGISTRY[recipe.name] = recipe
+    return recipe
+
+
+@cache
+def _defined_in(path: Path, _changed: int) -> Recipe:
+    recipes = [v for v in runpy.run_path(str(path)).values() if isinstance(v, Recipe)]
+    own = [recipe for recipe in recipes if all(recipe is not known for known in _OURS.values())]
+    if len(own) != 1:
+        raise HeterophilyError(f"{path} must define exactly one Recipe, has {len(own)}")
+    return own[0]

@@ -92,8 +92,12 @@ CMGNN = Recipe(
     ),
 )
 
+# Without a discrimination loss nothing needs the prototypes here.
 WITHOUT_SUPPLEMENT = replace(
-    CMGNN, name="cmgnn without supplementary messages", channels=CMGNN.channels[:2]
+    CMGNN,
+    name="cmgnn without supplementary messages",
+    channels=CMGNN.channels[:2],
+    belief=Setting("discrimination_weight", choose=(CMGNN.belief, None)),
 )
 WITHOUT_DISCRIMINATION = replace(CMGNN, name="cmgnn without discrimination loss", losses=())
 WITHOUT_BOTH = replace(

@@ -36,6 +36,7 @@ def save_checkpoint(
         "best": dataclasses.asdict(best),
         "curve": curve,
         "random": torch.get_rng_state(),
+        "random_cuda": torch.cuda.get_rng_state_all(),
     }
     write_atomically(path, lambda p: torch.save(content, p))
 
@@ -45,12 +46,12 @@ def load_checkpoint(path: Path, *, key: str) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        content: dict[str, Any] = torch.load(path, weights_only=True)
+        content: Any = torch.load(path, weights_only=True, map_location="cpu")
     except Exception as error:
         raise HeterophilyError(
             f"{path} is not a readable checkpoint; delete it to start anew"
         ) from error
-    if content.get("key") != key:
+    if not isinstance(content, dict) or content.get("key") != key:
         raise HeterophilyError(
             f"{path} belongs to another run (other model, settings, data, split or seed); "
             "delete it or choose another file"
@@ -68,3 +69,4 @@ def restore(
     for name, value in content["best"].items():
         setattr(best, name, value)
     torch.set_rng_state(content["random"])
+    torch.cuda.set_rng_state_all(content["random_cuda"])

@@ -33,7 +33,7 @@ CHECKPOINT_SECONDS = 30.0
 
 @dataclass
 class Curve:
-    """Loss and validation accuracy of every epoch, and when the compatibility matrix changed."""
+    """Loss, validation accuracy and seconds of every epoch."""
 
     loss: list[float] = field(default_factory=list)
     val_accuracy: list[float] = field(default_factory=list)
@@ -64,9 +64,9 @@ def choose_device(name: str = "auto") -> torch.device:
     """A device by name; `auto` is the GPU if there is one."""
     if name != "auto":
         try:
-            return torch.device(name)
-        except RuntimeError as error:
-            raise HeterophilyError(f"no device {name!r}; take auto, cpu, cuda or mps") from error
+            return torch.empty(0, device=name).device
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            raise HeterophilyError(f"no device {name!r} here; take auto or cpu") from error
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
@@ -111,7 +111,11 @@ class Trainer:
         self.network, self.seed, self.device = network, seed, device
         self.settings = network.recipe.settings
         self.graph = graph if graph.labels.device == device else graph.to(device)
-        self.nodes = {part: nodes.to(device) for part, nodes in split.parts.items()}
+        labelled = self.graph.labelled
+        parts = {part: nodes.to(device) for part, nodes in split.parts.items()}
+        self.nodes = {part: nodes[labelled[nodes]] for part, nodes in parts.items()}
+        if not len(self.nodes["train"]):
+            raise HeterophilyError("training needs labelled training nodes; the split has none")
         if not len(self.nodes["val"]):
             raise HeterophilyError("training needs validation nodes to know when to stop; add some")
         known = torch.cat([self.nodes["train"], self.nodes["val"]])
@@ -128,6 +132,7 @@ class Trainer:
             "graph": self.graph.checksum,
             "nodes": [self.nodes[part].tolist() for part in ("train", "val")],
             "seed": self.seed,
+            "class_weights": self.network.class_weights is not None,
         }
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
@@ -207,9 +212,8 @@ class Trainer:
         with torch.no_grad():
             logits = self.network(self.shown)
         labels, times = self.graph.labels, self.curve.seconds
-        known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
         return Run(
-            scores={part: all_metrics(logits, labels, nodes) for part, nodes in known.items()},
+            scores={part: all_metrics(logits, labels, nodes) for part, nodes in self.nodes.items()},
             best_epoch=self.best.epoch,
             n_epochs=len(times),
             stopped=stopped,
@@ -224,9 +228,9 @@ class Trainer:
 
 def balanced(graph: Graph, nodes: Tensor) -> Tensor:
     """Class weights n / (K n_k) over the training nodes, 0 for a class without any."""
-    counts = torch.bincount(graph.labels[nodes], minlength=graph.n_classes).float()
+    counts = torch.bincount(graph.labels[nodes], minlength=graph.n_classes)
     weights = counts.sum() / (graph.n_classes * counts.clamp_min(1))
-    return torch.where(counts > 0, weights, 0.0)
+    return torch.where(counts > 0, weights, 0.0).to(torch.get_default_dtype())
 
 
 class _bar:  # noqa: N801, a context manager that reads as a verb
