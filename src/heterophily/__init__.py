@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from heterophily.data.synthetic import synthetic_graph as synthetic_graph
     from heterophily.data.synthetic import twelve_graphs as twelve_graphs
     from heterophily.errors import HeterophilyError as HeterophilyError
+    from heterophily.estimator import NodeClassifier as NodeClassifier
     from heterophily.graph import Graph as Graph
     from heterophily.graph import Split as Split
     from heterophily.htmp.building import EdgeIndexAdapter as EdgeIndexAdapter
@@ -34,6 +35,7 @@ _HOMES = {
     "EdgeIndexAdapter": "htmp.building",
     "Graph": "graph",
     "HeterophilyError": "errors",
+    "NodeClassifier": "estimator",
     "REGISTRY": "models",
     "Recipe": "htmp.recipe",
     "Split": "graph",

@@ -8,6 +8,8 @@ read the answer there and nowhere else. So two kinds of soft labels are kept: `k
 nodes, from which M̂ is estimated, and `heard`, with which a node weighs the prototypes.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,6 +130,15 @@ class Mind(nn.Module):
             labels = torch.where(shown.unsqueeze(1), self.known, labels)
         one_hot = torch.eye(labels.shape[1], dtype=labels.dtype, device=labels.device)
         return norm1(torch.cat([labels, one_hot]) @ self.compatibility)
+
+    @contextmanager
+    def visiting(self, soft: Tensor) -> Iterator[None]:
+        """For a while, let the nodes of another graph weigh the prototypes with these soft labels."""
+        kept, self.heard = self.heard, soft
+        try:
+            yield
+        finally:
+            self.heard = kept
 
     def hide(self) -> Tensor | None:
         """The training nodes that are asked in this step, drawn anew, or None if all are."""

@@ -42,6 +42,8 @@ class Seen:
 class Guidance:
     """The base of all guidance: `operator(seen, w)` is the verb."""
 
+    per_entry = False  # whether a weight belongs to each entry, so that no other graph fits
+
     @property
     def symbol(self) -> str:
         """How the paper's table writes it."""

@@ -102,6 +102,7 @@ class Network(nn.Module):
         super().__init__()
         self.recipe = recipe
         self.n_features, self.n_classes = graph.n_features, graph.n_classes
+        self.n_nodes = graph.n_nodes
         self.encoding = Embed() if _wants_input_layer(recipe) else recipe.encoder
         self.n_layers = int(recipe.settings["n_layers"])
         if recipe.skip is not None:
@@ -169,6 +170,27 @@ class Network(nn.Module):
         assert self.scene is not None
         self.scene.memory |= {"representation": z, "logits": logits}
         return logits[: graph.n_nodes]
+
+    def predict(self, graph: Graph) -> Tensor:
+        """Logits of any graph; soft labels of nodes that training never saw are found on the way."""
+        if self.mind is None or graph.n_nodes == self.n_nodes:
+            return cast("Tensor", self(graph))
+        soft = torch.full((graph.n_nodes, self.n_classes), 1 / self.n_classes)
+        for _ in range(2):
+            with self.mind.visiting(soft.to(graph.labels.device)):
+                logits: Tensor = self(graph)
+            soft = logits.softmax(dim=1)
+        return logits
+
+    @property
+    def bound(self) -> str:
+        """Why the network fits no other set of nodes, or nothing."""
+        recipe = self.recipe
+        if self.encoding.needs_structure or any(c.hears == "nodes" for c in recipe.channels):
+            return "takes structure as input, with a weight for every node"
+        if any(c.guidance.per_entry for c in recipe.channels):
+            return "has a weight for every pair of nodes within reach"
+        return ""
 
     def embed(self, graph: Graph) -> Any:
         """Z, the fused representation before the head, one row per node."""
@@ -260,6 +282,11 @@ class Network(nn.Module):
             raise HeterophilyError(
                 f"{self.recipe.name} was built for {self.n_features} features, "
                 f"{graph.name} has {graph.n_features}"
+            )
+        if graph.n_nodes != self.n_nodes and self.bound:
+            raise HeterophilyError(
+                f"{self.recipe.name} {self.bound}: it was built for {self.n_nodes} nodes and cannot "
+                f"take the {graph.n_nodes} of {graph.name}; fit it anew, or choose another model"
             )
 
 

@@ -84,6 +84,7 @@ class EstimatedHomophily(Guidance):
     attribute_weight: float = 0.4  # μ
     topology_weight: float = 1.0  # ξ
     width: Number = 64  # of the attribute model
+    per_entry = True
     symbol = "B^re"
     kind = "RelaEst"
 

@@ -59,13 +59,18 @@ class Run:
         """The run as plain data."""
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> "Run":
+        """The run that `to_dict` gave."""
+        return cls(**{**facts, "curve": Curve(**facts["curve"])})
+
 
 def choose_device(name: str = "auto") -> torch.device:
     """A device by name; `auto` is the GPU if there is one."""
     if name != "auto":
         try:
             return torch.empty(0, device=name).device
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
+        except (RuntimeError, AssertionError, ImportError) as error:
             raise HeterophilyError(f"no device {name!r} here; take auto or cpu") from error
     if torch.cuda.is_available():
         return torch.device("cuda")
@@ -111,11 +116,8 @@ class Trainer:
         self.network, self.seed, self.device = network, seed, device
         self.settings = network.recipe.settings
         self.graph = graph if graph.labels.device == device else graph.to(device)
-        labelled = self.graph.labelled
-        parts = {part: nodes.to(device) for part, nodes in split.parts.items()}
-        self.nodes = {part: nodes[labelled[nodes]] for part, nodes in parts.items()}
-        if not len(self.nodes["train"]):
-            raise HeterophilyError("training needs labelled training nodes; the split has none")
+        graph.replace(splits={split.origin: split})  # refuses a split that does not fit
+        self.nodes = {part: nodes.to(device) for part, nodes in split.parts.items()}
         if not len(self.nodes["val"]):
             raise HeterophilyError("training needs validation nodes to know when to stop; add some")
         known = torch.cat([self.nodes["train"], self.nodes["val"]])
@@ -212,8 +214,9 @@ class Trainer:
         with torch.no_grad():
             logits = self.network(self.shown)
         labels, times = self.graph.labels, self.curve.seconds
+        known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
         return Run(
-            scores={part: all_metrics(logits, labels, nodes) for part, nodes in self.nodes.items()},
+            scores={part: all_metrics(logits, labels, nodes) for part, nodes in known.items()},
             best_epoch=self.best.epoch,
             n_epochs=len(times),
             stopped=stopped,

@@ -1,0 +1,205 @@
+"""NodeClassifier: any recipe on anyone's graph, in the manner of scikit-learn."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from heterophily.compatibility import observed_compatibility
+from heterophily.errors import HeterophilyError
+from heterophily.files import write_atomically
+from heterophily.graph import Graph, Split
+from heterophily.htmp.building import build
+from heterophily.htmp.network import Network
+from heterophily.htmp.recipe import Recipe
+from heterophily.models import find_recipe
+from heterophily.training.metrics import accuracy
+from heterophily.training.trainer import Run, train
+
+HELD_OUT = 0.25  # of the training nodes, for validation, where there is none
+FORMAT = "heterophily-model-1"
+
+
+class NodeClassifier:
+    """A model with its settings; `fit` trains it on a graph.
+
+    >>> from heterophily import load
+    >>> model = NodeClassifier("mlp", max_epochs=5, width=8).fit(load("digits"), split="0")
+    >>> model.predict().shape
+    (1797,)
+    """
+
+    def __init__(
+        self,
+        model: str | Recipe = "cmgnn",
+        *,
+        preset: str = "published",
+        seed: int = 0,
+        device: str = "auto",
+        class_weights: bool = False,
+        **settings: Any,
+    ) -> None:
+        self.recipe = find_recipe(model)
+        self.recipe.with_settings(preset=preset, **settings)  # refuses unknown settings at once
+        self.preset, self.seed, self.device = preset, seed, device
+        self.class_weights, self.settings = class_weights, settings
+
+    def fit(
+        self,
+        graph: Graph,
+        *,
+        split: str | Split | None = None,
+        checkpoint: Path | None = None,
+        progress: bool = True,
+    ) -> "NodeClassifier":
+        """Train on a split of the graph, by name or given; without one, on all labelled nodes.
+
+        Where there are no validation nodes, a quarter of the training nodes is held out for them.
+        """
+        self.split_ = with_validation(graph, chosen_split(graph, split), seed=self.seed)
+        self.network_, self.run_ = train(
+            self.recipe,
+            graph,
+            split=self.split_,
+            seed=self.seed,
+            device=self.device,
+            preset=self.preset,
+            checkpoint=checkpoint,
+            progress=progress,
+            class_weights=self.class_weights,
+            **self.settings,
+        )
+        self.graph_: Graph | None = graph
+        self.class_names_ = graph.class_names or tuple(map(str, range(graph.n_classes)))
+        return self
+
+    def predict(self, graph: Graph | None = None) -> "np.ndarray[Any, np.dtype[np.int64]]":
+        """Class numbers of all nodes, of the fitted graph or of another one."""
+        return self._logits(graph).argmax(dim=1).cpu().numpy()
+
+    def predict_proba(self, graph: Graph | None = None) -> "np.ndarray[Any, np.dtype[np.float32]]":
+        """Class probabilities of all nodes, (N, K)."""
+        return self._logits(graph).softmax(dim=1).cpu().numpy()
+
+    def score(self, graph: Graph | None = None, *, nodes: Any = None) -> float:
+        """Accuracy on the given nodes, on the test nodes of the split, or on all labelled ones."""
+        scored = self._graph(graph)
+        if nodes is None:
+            own = graph is None and len(self.split_.test) > 0
+            nodes = self.split_.test if own else scored.labelled.nonzero().squeeze(1)
+        return accuracy(self._logits(graph).cpu(), scored.labels.cpu(), torch.as_tensor(nodes))
+
+    def embed(self, graph: Graph | None = None) -> "np.ndarray[Any, np.dtype[np.float32]]":
+        """The representations before the classifier, (N, d)."""
+        with torch.no_grad():
+            return self._fitted().embed(self._on_device(graph)).cpu().numpy()
+
+    @property
+    def compatibility_(self) -> "np.ndarray[Any, np.dtype[Any]]":
+        """The estimated compatibility matrix, (K, K): the model's own, or that of its predictions."""
+        network, graph = self._fitted(), self._graph(None)
+        if network.mind is not None:
+            return network.mind.compatibility.cpu().numpy()
+        labels = torch.from_numpy(self.predict())
+        return observed_compatibility(graph.symmetric, labels, graph.n_classes).numpy()
+
+    def _fitted(self) -> Network:
+        if not hasattr(self, "network_"):
+            raise HeterophilyError("this classifier is not fitted yet; call fit(graph) first")
+        return self.network_
+
+    def _graph(self, graph: Graph | None) -> Graph:
+        self._fitted()
+        if graph is None and self.graph_ is None:
+            raise HeterophilyError("a loaded classifier has no graph of its own; pass one")
+        chosen = graph or self.graph_
+        assert chosen is not None
+        return chosen
+
+    def _on_device(self, graph: Graph | None) -> Graph:
+        chosen = self._graph(graph)
+        place = next(self._fitted().parameters()).device
+        return chosen if chosen.labels.device == place else chosen.to(place)
+
+    def _logits(self, graph: Graph | None) -> Tensor:
+        network = self._fitted().eval()
+        with torch.no_grad():
+            return network.predict(self._on_device(graph))
+
+    def save(self, folder: Path | str) -> Path:
+        """Write weights (safetensors) and facts (JSON) into a folder, without pickle."""
+        network, target = self._fitted(), Path(folder)
+        facts = {
+            "format": FORMAT,
+            "model": self.recipe.name,
+            "preset": self.preset,
+            "seed": self.seed,
+            "settings": self.settings,
+            "n_nodes": network.n_nodes,
+            "n_features": network.n_features,
+            "n_classes": network.n_classes,
+            "class_names": list(self.class_names_),
+            "split": {part: nodes.tolist() for part, nodes in self.split_.parts.items()},
+            "run": self.run_.to_dict(),
+        }
+        state = {k: v.detach().cpu().contiguous() for k, v in network.state_dict().items()}
+        write_atomically(target / "weights.safetensors", lambda p: save_file(state, p))
+        write_atomically(target / "model.json", lambda p: p.write_text(json.dumps(facts)))
+        return target
+
+    @classmethod
+    def load(cls, folder: Path | str, *, graph: Graph | None = None) -> "NodeClassifier":
+        """Read a saved classifier; `graph`, the one that it was fitted on, is only needed to size it."""
+        source = Path(folder)
+        try:
+            facts = json.loads((source / "model.json").read_text())
+            state = load_file(source / "weights.safetensors")
+        except (OSError, ValueError, SafetensorError) as error:
+            raise HeterophilyError(f"{source} is not a saved classifier: {error}") from error
+        if facts.get("format") != FORMAT:
+            raise HeterophilyError(f"{source} is not a saved classifier of format {FORMAT}")
+        model = cls(facts["model"], preset=facts["preset"], seed=facts["seed"], **facts["settings"])
+        sized = graph or _empty_graph(facts)
+        model.network_ = build(model.recipe, sized, preset=model.preset, **model.settings)
+        model.network_.load_state_dict(state)
+        model.network_.eval()
+        model.graph_, model.class_names_ = graph, tuple(facts["class_names"])
+        model.split_ = Split.of(**facts["split"])
+        model.run_ = Run.from_dict(facts["run"])
+        return model
+
+
+def chosen_split(graph: Graph, split: str | Split | None) -> Split:
+    """A split by name, as given, or all labelled nodes for training."""
+    if isinstance(split, Split):
+        return split
+    if split is not None:
+        return graph.split(split)
+    if len(graph.splits) == 1:
+        return next(iter(graph.splits.values()))
+    labelled = graph.labelled.nonzero().squeeze(1)
+    if not len(labelled):
+        raise HeterophilyError(f"{graph.name} has no labelled nodes to learn from")
+    return Split.of(labelled, origin="all labelled nodes")
+
+
+def with_validation(graph: Graph, split: Split, *, seed: int) -> Split:
+    """The split itself, or one that holds a quarter of the training nodes out for validation."""
+    if len(split.val):
+        return split
+    order = np.random.default_rng(seed).permutation(split.train.cpu().numpy())
+    count = max(1, int(HELD_OUT * len(order)))
+    if len(order) < 2:
+        raise HeterophilyError("training needs at least two labelled nodes, one to validate on")
+    origin = f"{split.origin}, {count} held out for validation"
+    return Split.of(order[count:], order[:count], split.test, origin=origin)
+
+
+def _empty_graph(facts: dict[str, Any]) -> Graph:
+    n, f, k = (facts[key] for key in ("n_nodes", "n_features", "n_classes"))
+    return Graph.from_edges([], torch.zeros(n, f), n_nodes=n, n_classes=k)

@@ -1,0 +1,53 @@
+"""Adam has the rates of the settings, every weight has one, and decay is an L2 gradient."""
+
+from collections import Counter
+from fnmatch import fnmatch
+
+import pytest
+import torch
+
+from heterophily import build
+from heterophily.models import REGISTRY
+from heterophily.training.optimizers import make_optimizers
+
+
+@pytest.mark.parametrize("preset", ["published", "reference"])
+@pytest.mark.parametrize("model", REGISTRY)
+def test_every_weight_is_learned_once_with_the_decay_of_its_recipe(graph, model, preset):
+    network = build(model, graph, preset=preset, learning_rate=0.03, weight_decay=0.02)
+    recipe, names = network.recipe, {id(p): n for n, p in network.named_parameters()}
+    main, *own = make_optimizers(network)
+    aside = {n for n in names.values() if recipe.apart and fnmatch(n, recipe.apart.names)}
+    counts = Counter(names[id(p)] for adam in (main, *own) for p in parameters(adam))
+    twice = aside if recipe.apart and recipe.apart.both else set()
+    assert counts == {name: 1 + (name in twice) for name in names.values()}
+    for group in main.param_groups:
+        assert group["lr"] == 0.03
+        for parameter in group["params"]:
+            decayed = any(fnmatch(names[id(parameter)], pattern) for pattern in recipe.decayed)
+            assert group["weight_decay"] == (0.02 if decayed else 0.0)
+    assert len(own) == (1 if aside else 0)
+
+
+def parameters(adam):
+    return [p for group in adam.param_groups for p in group["params"]]
+
+
+def test_the_first_step_is_that_of_adam_with_an_l2_gradient(graph, split):
+    torch.manual_seed(0)
+    network = build("gcn", graph, learning_rate=0.1, weight_decay=0.5)
+    (adam,) = make_optimizers(network)
+    network.loss(network(graph), graph, split.train).backward()
+    before = {name: p.detach().clone() for name, p in network.named_parameters()}
+    adam.step()
+    for name, p in network.named_parameters():
+        gradient = p.grad + 0.5 * before[name]
+        # The first moments of Adam cancel: a step has the sign of the gradient and length 0.1.
+        expected = before[name] - 0.1 * gradient / (gradient.abs() + 1e-8)
+        torch.testing.assert_close(p.detach(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_belief_is_not_learned(graph):
+    network = build("cmgnn", graph)
+    learned = {id(p) for adam in make_optimizers(network) for p in parameters(adam)}
+    assert not learned & {id(value) for value in network.mind.buffers()}

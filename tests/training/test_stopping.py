@@ -1,0 +1,60 @@
+"""Only strictly better epochs count, and their state is kept as a copy."""
+
+import pytest
+import torch
+from torch import nn
+
+from heterophily.training.stopping import Best
+
+
+def network(value):
+    module = nn.Linear(1, 1)
+    nn.init.constant_(module.weight, value)
+    module.register_buffer("memory", torch.tensor([value, value]))
+    return module
+
+
+@pytest.mark.parametrize(
+    ("scores", "better", "epoch"),
+    [
+        ([0.5, 0.5, 0.5], [True, False, False], 0),
+        ([0.1, 0.2, 0.3], [True, True, True], 2),
+        ([0.3, 0.2, 0.3, 0.4], [True, False, False, True], 3),
+        ([0.0], [True], 0),
+    ],
+)
+def test_only_strictly_better_epochs_count(scores, better, epoch):
+    best = Best(patience=10)
+    assert [best.see(s, e, network(0.0)) for e, s in enumerate(scores)] == better
+    assert (best.epoch, best.accuracy) == (epoch, max(scores))
+
+
+def test_patience_runs_out_and_an_improvement_renews_it():
+    best, exhausted = Best(patience=2), []
+    for epoch, score in enumerate([0.5, 0.4, 0.6, 0.6, 0.6, 0.6]):
+        best.see(score, epoch, network(0.0))
+        exhausted.append(best.exhausted)
+    assert exhausted == [False, False, False, False, True, True]
+
+
+def test_the_state_is_a_copy_of_the_best_with_its_buffers():
+    best, module = Best(patience=5), network(1.0)
+    best.see(0.5, 0, module)
+    nn.init.constant_(module.weight, 7.0)
+    module.memory += 1
+    assert best.state["weight"].item() == 1
+    assert best.state["memory"].tolist() == [1, 1]
+    best.see(0.4, 1, module)
+    assert best.state["weight"].item() == 1
+    best.see(0.6, 2, module)
+    assert best.state["weight"].item() == 7
+    assert best.state["memory"].tolist() == [2, 2]
+    assert not any(value.requires_grad for value in best.state.values())
+
+
+def test_a_state_that_changed_its_shape_is_copied_anew():
+    best, module = Best(patience=5), network(1.0)
+    best.see(0.5, 0, module)
+    module.memory = torch.zeros(3)
+    best.see(0.6, 1, module)
+    assert best.state["memory"].shape == (3,)

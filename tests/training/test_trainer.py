@@ -1,0 +1,289 @@
+"""One trainer for every recipe: reproducible, blind to test labels, back in its best state."""
+
+import io
+import sys
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from heterophily import HeterophilyError, Split, build
+from heterophily.htmp.network import Network
+from heterophily.models import REGISTRY
+from heterophily.training import trainer as module
+from heterophily.training.metrics import all_metrics
+from heterophily.training.seeds import seed_everything
+from heterophily.training.trainer import Trainer, balanced, choose_device
+
+DRAWING = ("gcn", "cmgnn", "hog-gcn", "simp-gcn", "gcn+")  # each with dropout, some draw more
+
+
+@pytest.mark.parametrize("model", DRAWING)
+def test_the_same_seed_gives_the_same_run_bit_for_bit(run, same, model):
+    same(run(model, seed=3), run(model, seed=3))
+
+
+def test_another_seed_gives_another_run(run):
+    (_, first), (_, second) = run(seed=3), run(seed=4)
+    assert first.curve.loss != second.curve.loss
+    assert (first.seed, second.seed) == (3, 4)
+
+
+@pytest.mark.parametrize("model", REGISTRY)
+def test_test_labels_are_never_read(run, graph, split, model):
+    labels = graph.labels.clone()
+    labels[split.test] = (labels[split.test] + 1) % 3
+    network, first = run(model, max_epochs=3, width=64)
+    other, second = run(model, max_epochs=3, width=64, on=graph.replace(labels=labels))
+    assert first.curve.loss == second.curve.loss
+    for part in ("train", "val"):
+        assert first.scores[part] == second.scores[part]
+    states = network.state_dict(), other.state_dict()
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def test_test_scores_are_of_the_true_test_labels(run, graph, split):
+    network, result = run("gcn", max_epochs=40)
+    assert result.scores["test"] == all_metrics(network(graph).detach(), graph.labels, split.test)
+    labels = graph.labels.clone()
+    labels[split.test] = (labels[split.test] + 1) % 3
+    _, other = run("gcn", max_epochs=40, on=graph.replace(labels=labels))
+    assert other.scores["test"] != result.scores["test"]
+
+
+def test_the_network_is_shown_training_and_validation_labels_only(graph, split):
+    trainer = Trainer(
+        build("gcn", graph), graph, split=split, seed=0, device=torch.device("cpu")
+    )  # fmt: skip
+    shown = trainer.shown
+    assert (shown.labels[split.test] == -1).all()
+    for part in (split.train, split.val):
+        assert torch.equal(shown.labels[part], graph.labels[part])
+    assert not shown.splits
+    assert shown.structure_checksum == graph.structure_checksum
+    assert shown.checksum != graph.checksum
+
+
+def test_what_was_computed_from_edges_is_shared_with_the_shown_graph(graph, split):
+    pattern = graph.symmetric
+    graph.remember("answer", lambda: 42)
+    shown = graph.showing(split.train)
+    assert shown.symmetric is pattern
+    assert shown.remember("answer", lambda: 0) == 42
+
+
+def test_unlabelled_test_nodes_have_no_scores(run, graph, split):
+    labels = graph.labels.clone()
+    labels[split.test] = -1
+    network, result = run("gcn", on=graph.replace(labels=labels))
+    assert result.scores["test"] == {}
+    labels[split.test[:5]] = graph.labels[split.test[:5]]
+    _, partly = run("gcn", on=graph.replace(labels=labels))
+    logits = network(graph).detach()
+    assert partly.scores["test"] == all_metrics(logits, graph.labels, split.test[:5])
+
+
+@pytest.mark.parametrize("preset", ["published", "reference"])
+@pytest.mark.parametrize("model", ["gcn", "cmgnn", "gcn+", "hog-gcn"])
+def test_the_best_state_is_restored(run, graph, split, model, preset):
+    network, result = run(model, max_epochs=40, preset=preset, dropout=0.7)
+    reached = result.curve.val_accuracy
+    assert result.scores["val"]["accuracy"] == max(reached)
+    assert result.best_epoch == reached.index(max(reached))
+    assert not network.training
+    assert result.scores["val"] == all_metrics(network(graph).detach(), graph.labels, split.val)
+
+
+def test_training_learns_the_graph(run):
+    _, result = run("cmgnn", max_epochs=100, learning_rate=0.05, dropout=0.2)
+    assert result.scores["train"]["accuracy"] > 0.9
+    assert result.scores["test"]["accuracy"] > 0.7
+    assert result.curve.loss[-1] < result.curve.loss[0] / 2
+
+
+@pytest.mark.parametrize(("preset", "source"), [("published", "eval"), ("reference", "train")])
+def test_the_belief_takes_up_predictions_only_when_validation_improves(
+    run, monkeypatch, preset, source
+):
+    seen, passes, original = [], [], Network.forward
+
+    def forward(self, graph):
+        logits = original(self, graph)
+        passes.append(("train" if self.training else "eval", logits))
+        return logits
+
+    def improve(self, graph, logits):
+        kinds = [kind for kind, found in passes if found is logits]
+        seen.append((len([kind for kind, _ in passes if kind == "train"]) - 1, kinds))
+
+    monkeypatch.setattr(Network, "forward", forward)
+    monkeypatch.setattr(Network, "improve", improve)
+    _, result = run("cmgnn", preset=preset, max_epochs=20)
+    reached = result.curve.val_accuracy
+    better = [e for e in range(20) if reached[e] > max([-1.0, *reached[:e]])]
+    assert seen == [(epoch, [source]) for epoch in better]
+
+
+def test_the_kept_belief_is_the_one_that_was_used(run, graph, split):
+    network, result = run("cmgnn", max_epochs=40, dropout=0.3)
+    assert 0 < result.best_epoch < 39
+    short, again = run("cmgnn", max_epochs=result.best_epoch + 1, dropout=0.3)
+    assert again.scores == result.scores
+    used = network.mind.compatibility.clone()
+    assert torch.equal(used, short.mind.compatibility)
+    network.improve(graph.showing(split.train), network(graph))
+    assert not torch.equal(used, network.mind.compatibility)
+
+
+def test_patience_counts_epochs_without_improvement(run):
+    _, result = run("gcn", patience=5, max_epochs=500)
+    assert result.stopped == "patience"
+    assert result.n_epochs == result.best_epoch + 1 + 5
+    assert len(result.curve.loss) == len(result.curve.seconds) == result.n_epochs
+
+
+def test_an_equal_score_is_no_improvement(run):
+    _, result = run("gcn", patience=4, max_epochs=500, learning_rate=1e-12, weight_decay=0.0)
+    assert len(set(result.curve.val_accuracy)) == 1
+    assert (result.best_epoch, result.n_epochs, result.stopped) == (0, 5, "patience")
+
+
+def test_max_epochs_ends_a_run(run):
+    _, result = run("gcn", patience=50, max_epochs=7)
+    assert (result.n_epochs, result.stopped) == (7, "max_epochs")
+
+
+def test_an_interrupted_run_keeps_the_best_state_so_far(run, raise_at):
+    raise_at(9, KeyboardInterrupt())
+    network, result = run("gcn", max_epochs=500)
+    assert (result.stopped, result.n_epochs) == ("interrupted", 9)
+    assert result.scores["val"]["accuracy"] == max(result.curve.val_accuracy)
+    assert not network.training
+
+
+def test_an_interruption_within_an_epoch_keeps_the_best_state_too(run, monkeypatch):
+    original, calls = module.accuracy, []
+
+    def accuracy(*arguments):
+        calls.append(1)
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(module, "accuracy", accuracy)
+    _, result = run("cmgnn", max_epochs=500)
+    assert (result.stopped, result.n_epochs) == ("interrupted", 8)
+    assert result.scores["val"]["accuracy"] == max(result.curve.val_accuracy)
+
+
+def test_an_interruption_before_the_first_epoch_still_gives_scores(run, raise_at):
+    raise_at(0, KeyboardInterrupt())
+    _, result = run("gcn")
+    assert (result.stopped, result.n_epochs, result.best_epoch) == ("interrupted", 0, -1)
+    assert result.milliseconds_per_epoch == 0
+    assert 0 <= result.scores["val"]["accuracy"] <= 1
+
+
+def test_a_loss_that_is_not_finite_stops_with_advice(run):
+    words = r"the loss became (nan|inf) in epoch 1 of gcn; lower learning_rate \(now 1e\+30\)"
+    with pytest.raises(HeterophilyError, match=words):
+        run("gcn", learning_rate=1e30)
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ((range(30), ()), "training needs validation nodes to know when to stop; add some"),
+        (((), range(30)), "has no training nodes"),
+        ((range(30), range(20, 40)), "the parts must not overlap"),
+        ((range(30), range(30, 40), range(39, 50)), "the parts must not overlap"),
+        ((range(30), [70]), "has node 70"),
+    ],
+)
+def test_a_split_that_does_not_fit_is_refused(graph, parts, words):
+    with pytest.raises(HeterophilyError, match=words):
+        module.train("gcn", graph, split=Split.of(*parts), device="cpu", progress=False)
+
+
+def test_training_nodes_need_labels(graph, split):
+    labels = graph.labels.clone()
+    labels[split.train[0]] = -1
+    with pytest.raises(HeterophilyError, match="train has nodes without a label"):
+        module.train("cmgnn", graph.replace(labels=labels), split=split, device="cpu")
+
+
+def test_class_weights_are_inverse_to_class_sizes(graph, split):
+    counts = torch.bincount(graph.labels[split.train])
+    assert len(set(counts.tolist())) > 1
+    torch.testing.assert_close(balanced(graph, split.train), 30 / (3 * counts))
+    two = split.train[graph.labels[split.train] != 2]
+    assert balanced(graph, two)[2] == 0
+
+
+@pytest.mark.parametrize("form", ["nll", "ce_of_probabilities", "negative_probability"])
+def test_class_weights_weigh_each_node_by_its_class(run, graph, split, form):
+    settings = {"dropout": 0.0, "loss": form, "seed": 5}
+    _, result = run("gcn", class_weights=True, **settings)
+    seed_everything(5)
+    logits = build("gcn", graph, width=8, dropout=0.0)(graph)[split.train].detach()
+    y = graph.labels[split.train]
+    each = {
+        "nll": -logits.log_softmax(1), "ce_of_probabilities": -logits.softmax(1).log_softmax(1),
+        "negative_probability": -logits.softmax(1),
+    }[form][torch.arange(30), y]  # fmt: skip
+    w = 30 / (3 * torch.bincount(y)[y])
+    assert result.curve.loss[0] == pytest.approx(float((w * each).sum() / w.sum()), rel=1e-5)
+    _, plain = run("gcn", **settings)
+    assert plain.curve.loss[0] == pytest.approx(float(each.mean()), rel=1e-5)
+
+
+def test_class_weights_count_for_prototypes_too(run, graph, split):
+    _, result = run("cmgnn", class_weights=True, dropout=0.0, discrimination_weight=0.0, seed=5)
+    seed_everything(5)
+    network = build("cmgnn", graph, width=8, dropout=0.0)
+    network.begin(graph, split.train)
+    network(graph)
+    rows = torch.cat([split.train, torch.arange(60, 63)])
+    labels = torch.cat([graph.labels, torch.arange(3)])[rows]
+    logits = network.scene.memory["logits"][rows].detach()
+    expected = F.cross_entropy(logits, labels, balanced(graph, split.train))
+    assert result.curve.loss[0] == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_a_device_is_chosen_by_name():
+    assert choose_device("cpu") == torch.device("cpu")
+    best = "cuda" if torch.cuda.is_available() else "mps"
+    if not torch.cuda.is_available() and not torch.backends.mps.is_available():
+        best = "cpu"
+    assert choose_device().type == best
+
+
+@pytest.mark.parametrize("name", ["gpu", "", "cuda:99", "xpu:99"])
+def test_a_device_that_is_not_there_is_refused(name):
+    with pytest.raises(HeterophilyError, match=f"no device '{name}' here; take auto or cpu"):
+        choose_device(name)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_at_a_terminal_and_only_there(run, monkeypatch, capfd):
+    run("gcn", progress=True)
+    assert capfd.readouterr() == ("", "")
+    for wanted in (True, False):
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        run("gcn", progress=wanted)
+        assert ("validation" in terminal.getvalue()) == wanted
+
+
+def test_a_run_is_plain_data(run):
+    _, result = run("gcn")
+    record = result.to_dict()
+    assert set(record["scores"]) == {"train", "val", "test"}
+    assert record["curve"]["loss"] == result.curve.loss
+    assert record["device"] == "cpu"
+    assert 0 < record["milliseconds_per_epoch"] < 1e3 * record["seconds"]
+    assert record["peak_memory"] > 10
