@@ -8,6 +8,7 @@ from heterophily import Graph, Split
 from heterophily.training.trainer import Trainer, train
 
 N, F, K = 60, 12, 3
+EPOCH = Trainer._epoch
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -51,16 +52,16 @@ def run(graph, split):
 
 @pytest.fixture
 def raise_at(monkeypatch):
-    """Let training break off with an exception when it comes to an epoch; lists epochs begun."""
+    """Let training break off when it comes to an epoch, or never; lists the epochs begun."""
 
     def prepare(epoch=None, error=None):
-        begun, original = [], Trainer._epoch
+        begun = []
 
         def breaking(self, number):
             if number == epoch:
                 raise error
             begun.append(number)
-            original(self, number)
+            EPOCH(self, number)
 
         monkeypatch.setattr(Trainer, "_epoch", breaking)
         return begun

@@ -97,7 +97,7 @@ def test_the_best_state_is_restored(run, graph, split, model, preset):
 def test_training_learns_the_graph(run):
     _, result = run("cmgnn", max_epochs=100, learning_rate=0.05, dropout=0.2)
     assert result.scores["train"]["accuracy"] > 0.9
-    assert result.scores["test"]["accuracy"] > 0.7
+    assert result.scores["test"]["accuracy"] > 0.6
     assert result.curve.loss[-1] < result.curve.loss[0] / 2
 
 
