@@ -150,6 +150,71 @@ def synthesize(
 
 
 @app.command()
+def fit(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="Folder for the model, predictions and figures.")],
+    model: Annotated[
+        str,
+        typer.Option(help="Name of a method, a file with a recipe, or auto: try some, keep one."),
+    ] = "cmgnn",
+    nodes: Nodes = None,
+    split: Annotated[str | None, typer.Option(help="Name of a split of the graph.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of weights, dropout and held-out nodes.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting, such as width=128; repeatable.")
+    ] = None,
+    class_weights: Annotated[
+        bool, typer.Option("--class-weights", help="Let every class count the same in the loss.")
+    ] = False,
+) -> None:
+    """Train a model on a graph and write predictions for all of its nodes."""
+    from heterophily.data.loading import open_graph
+    from heterophily.fitting import fit_model, write_results
+    from heterophily.report.console import console, fit_view
+
+    chosen = dict(_setting(text) for text in settings or ())
+    graph = open_graph(source, nodes=nodes)
+    options = {"seed": seed, "device": device, "class_weights": class_weights, **chosen}
+    fitted = fit_model(graph, model, split=split or _first(graph.splits), **options)
+    paths = write_results(fitted, graph, out)
+    console().print(fit_view(fitted, graph, paths))
+
+
+def _first(splits: Any) -> str | None:
+    return next(iter(splits), None)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise HeterophilyError(f"--set takes name=value, got {text!r}")
+    try:
+        return name, json.loads(value.lower() if value in ("True", "False") else value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+@app.command()
+def predict(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that `fit` wrote.")],
+    source: Source,
+    out: Annotated[Path, typer.Option(help="File for the predictions, ending in .csv.")],
+    nodes: Nodes = None,
+) -> None:
+    """Predict the nodes of a graph with a model that `fit` wrote."""
+    from heterophily.data.loading import open_graph
+    from heterophily.estimator import NodeClassifier
+    from heterophily.fitting import write_predictions
+
+    inner = folder / "model"
+    fitted = NodeClassifier.load(inner if inner.is_dir() else folder)
+    graph = open_graph(source, nodes=nodes)
+    write_predictions(fitted, graph, out)
+    typer.echo(f"wrote {out}: {graph.n_nodes:,} nodes")
+
+
+@app.command()
 def models(
     files: Annotated[
         list[str] | None, typer.Argument(help="Python files with recipes of your own.")

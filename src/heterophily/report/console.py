@@ -1,6 +1,7 @@
 """What the commands print on a terminal, as rich tables and text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -11,6 +12,8 @@ from rich.text import Text
 from heterophily.analysis.diagnosis import Diagnosis
 from heterophily.data.audit import Audit
 from heterophily.data.statistics import Statistics
+from heterophily.estimator import NodeClassifier
+from heterophily.graph import Graph
 
 MOST_CLASSES = 12  # wider matrices do not fit a terminal of 100 columns
 
@@ -113,3 +116,24 @@ def audit_view(audit: Audit) -> RenderableType:
     if not audit.findings:
         return Text("nothing suspicious found")
     return Group(*(Text(f"• {sentence}") for sentence in audit.findings))
+
+
+def fit_view(fitted: NodeClassifier, graph: Graph, paths: Mapping[str, Path]) -> RenderableType:
+    """A short summary of a fit: scores, circumstances, and where everything is."""
+    run, split = fitted.run_, fitted.split_
+    table = Table.grid(padding=(0, 2))
+    for part, nodes in split.parts.items():
+        metrics = run.scores.get(part) or {}
+        shown = ", ".join(
+            f"{name.replace('_', ' ')} {value:.1%}" for name, value in metrics.items()
+        )
+        table.add_row(Text(part, style="dim"), f"{len(nodes):,} nodes", shown)
+    return Group(
+        Text(f"{fitted.recipe.title or fitted.recipe.name} on {graph.name}", style="bold"),
+        Padding(table, (0, 0, 0, 1)),
+        Text(
+            f" split: {split.origin}; stopped by {run.stopped} after {run.n_epochs} epochs, best "
+            f"{run.best_epoch}, {run.milliseconds_per_epoch:.0f} ms each\n"
+        ),
+        *(Text(f" {path}") for path in paths.values()),
+    )

@@ -52,6 +52,8 @@ def draw_compatibility(
 def _write_numbers(axes: "Axes", image: "AxesImage", matrix: Any, size: float) -> None:
     for i, row in enumerate(matrix):
         for j, value in enumerate(row):
+            if value == 0:
+                continue
             red, green, blue, _ = image.cmap(image.norm(value))
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
             text = f"{value:.2f}".removeprefix("0")
@@ -97,3 +99,65 @@ def check_ending(path: Path | str) -> str:
             f"a figure ends in {', '.join(SUFFIXES)}, got {Path(path).name!r}; change the ending"
         )
     return suffix[1:]
+
+
+def save_pair(
+    observed: Any, estimated: Any, names: Sequence[str], path: Path | str, *, title: str = ""
+) -> Path:
+    """Save the observed and the estimated compatibility matrix side by side, on one scale."""
+    from matplotlib.figure import Figure
+
+    side = min(8.0, 2.4 + 0.3 * len(names))
+    figure = Figure(figsize=(2 * side + 0.6, side + 0.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    peak = float(max(observed.max(), estimated.max()))
+    start = f"{title}: " if title else ""
+    image = draw_compatibility(left, observed, names, title=f"{start}observed", peak=peak)
+    draw_compatibility(right, estimated, names, title="estimated", peak=peak)
+    right.set_ylabel("")
+    add_scale(figure, image, [left, right])
+    return save_figure(figure, path)
+
+
+def save_curve(curve: Any, best_epoch: int, path: Path | str) -> Path:
+    """Save loss and validation accuracy over the epochs, the kept epoch marked."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 3.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for axes, values, label in (
+        (left, curve.loss, "training loss"),
+        (right, [100 * v for v in curve.val_accuracy], "validation accuracy, %"),
+    ):
+        axes.plot(values, color="#2166ac", linewidth=1.4)
+        axes.set_xlabel("epoch", fontsize=TEXT)
+        axes.set_title(label, fontsize=TEXT)
+        axes.tick_params(labelsize=SMALL)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    if 0 <= best_epoch < len(curve.val_accuracy):
+        best = 100 * curve.val_accuracy[best_epoch]
+        right.plot(best_epoch, best, "o", color="#b2182b")
+        right.annotate(
+            f"{best:.1f} in epoch {best_epoch}",
+            (best_epoch, best),
+            textcoords="offset points",
+            xytext=(4, -16),
+            ha="right",
+            fontsize=SMALL,
+        )
+    return save_figure(figure, path)
+
+
+def save_confusion(counts: Any, names: Sequence[str], path: Path | str) -> Path:
+    """Save which class was taken for which: shares of each true class."""
+    from matplotlib.figure import Figure
+
+    side = min(9.0, 2.4 + 0.3 * len(names))
+    figure = Figure(figsize=(side, side), layout="constrained")
+    axes = figure.subplots()
+    shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
+    draw_compatibility(axes, shares, names, title="held-out nodes", peak=1.0)
+    axes.set_xlabel("predicted class", fontsize=TEXT)
+    axes.set_ylabel("true class", fontsize=TEXT)
+    return save_figure(figure, path)
