@@ -93,6 +93,35 @@ class Pattern:
         """The entries of this pattern in the order of the transpose: values.T = values[order]."""
         return self._transposition[1]
 
+    def with_heads(self, count: int) -> tuple["Pattern", Tensor]:
+        """The pattern of H heads side by side, row (i, h) = i H + h, and where its values are in (m, H).
+
+        States (N, H, d) are then a matrix (N H, d) without a copy.
+        """
+        if count not in self._heads:
+            rows, degrees = self.rows.long(), self.degrees
+            entries = torch.arange(self.n_entries, device=rows.device).unsqueeze(1)
+            heads = torch.arange(count, device=rows.device)
+            starts = self.indptr.long()[:-1]
+            # Within the block of a row, the entries of a head follow each other.
+            within = entries - starts[rows].unsqueeze(1)
+            place = (
+                (starts[rows] * count).unsqueeze(1) + heads * degrees[rows].unsqueeze(1) + within
+            )
+            order = torch.empty(self.n_entries * count, dtype=torch.long, device=rows.device)
+            order[place.flatten()] = (entries * count + heads).flatten()
+            columns = (self.indices.long().unsqueeze(1) * count + heads).flatten()[order]
+            indptr = (starts * count).unsqueeze(1) + heads * degrees.unsqueeze(1)
+            indptr = torch.cat([indptr.flatten(), self.indptr.long()[-1:] * count])
+            kind = self.indices.dtype
+            wide = Pattern(indptr.to(kind), columns.to(kind), self.n_columns * count)
+            self._heads[count] = wide, order.to(kind)
+        return self._heads[count]
+
+    @cached_property
+    def _heads(self) -> dict[int, tuple["Pattern", Tensor]]:
+        return {}
+
     @cached_property
     def _layout(self) -> Tensor:
         with warnings.catch_warnings():
@@ -328,10 +357,10 @@ def _on_cpu(pattern: Pattern, tensor: Tensor) -> bool:
 
 def _product(pattern: Pattern, values: Tensor | None, dense: Tensor) -> Tensor:
     if dense.dim() == 3:
-        heads = range(dense.shape[1])
-        columns = [None if values is None else values[:, h].contiguous() for h in heads]
-        parts = [_product(pattern, columns[h], dense[:, h].contiguous()) for h in heads]
-        return torch.stack(parts, dim=1)
+        wide, order = pattern.with_heads(dense.shape[1])
+        flat = None if values is None else values.reshape(-1).index_select(0, order)
+        result = _product(wide, flat, dense.reshape(-1, dense.shape[2]))
+        return result.view(pattern.shape[0], *dense.shape[1:])
     if not _on_cpu(pattern, dense):
         return _plain_product(pattern, values, dense)
     return F.embedding_bag(
@@ -352,8 +381,9 @@ def _plain_product(pattern: Pattern, values: Tensor | None, dense: Tensor) -> Te
 
 def _dots(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     if left.dim() == 3:
-        pairs = zip(left.unbind(1), right.unbind(1), strict=True)
-        return torch.stack([_dots(pattern, a.contiguous(), b.contiguous()) for a, b in pairs], 1)
+        wide, order = pattern.with_heads(left.shape[1])
+        dots = _dots(wide, left.reshape(-1, left.shape[2]), right.reshape(-1, right.shape[2]))
+        return torch.empty_like(dots).index_copy_(0, order.long(), dots).view(-1, left.shape[1])
     if not _on_cpu(pattern, left):
         return _plain_dots(pattern, left, right)
     layout = pattern._layout.to(left.dtype)
