@@ -72,3 +72,27 @@ def test_weights_are_normal_with_the_gain_of_relu(small_graph, law):
     for v in (layer.guidance[0].r, layer.guidance[0].s):
         law.normal(v, 2**0.5 * (2 / (2000 + 250)) ** 0.5)
     assert not layer.transform.b0.any()
+
+
+def test_many_entries_are_attended_head_by_head_with_the_same_result(graph, monkeypatch):
+    results = []
+    for many in (2**25, 0):
+        monkeypatch.setattr("heterophily.htmp.guidance.MANY", many)
+        torch.manual_seed(0)
+        network = build("gat", graph, dropout=0.0, attention_dropout=0.0)
+        logits = network(graph)
+        (logits * torch.arange(logits.numel()).view(logits.shape)).sum().backward()
+        results.append([logits, *(p.grad for p in network.parameters())])
+    torch.testing.assert_close(*results)
+
+
+def test_head_by_head_drops_attention_while_training_and_repeats_the_mask_for_gradients(
+    graph, monkeypatch
+):
+    monkeypatch.setattr("heterophily.htmp.guidance.MANY", 0)
+    network = build("gat", graph, dropout=0.0, attention_dropout=0.5)
+    torch.manual_seed(1)
+    first = network(graph)
+    assert graph.n_edges == 0 or not torch.equal(first, network(graph))
+    first.sum().backward()
+    assert all(p.grad.isfinite().all() for p in network.parameters())

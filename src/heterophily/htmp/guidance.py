@@ -8,18 +8,21 @@ Symbols: Z the state that a channel hears, U = Z W its message before aggregatio
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from heterophily.graph import Graph
 from heterophily.htmp.channel import Channel, Complement, Diagonal, Identity, Repeated
 from heterophily.htmp.neighborhoods import Ego, Indicator, geometric_relations
 from heterophily.htmp.part import Scene, Size, Text, choose, matrix, uniform
 from heterophily.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
+
+MANY = 2**25  # values of attention, entries times heads, that may be kept at once: 128 MB each time
 
 
 @dataclass(frozen=True)
@@ -170,10 +173,19 @@ class Attention(Guidance):
         spread = 2**0.5 * (2 / (d + (heads * d if self.law == "heads" else 1))) ** 0.5
         return {name: nn.Parameter(spread * torch.randn(heads, d)) for name in ("r", "s")}
 
+    def operator(self, seen: Seen, w: Any) -> Any:
+        """α as a matrix with a value per entry and head, or head by head where those would be too many."""
+        many = seen.message.dim() == 3 and seen.pattern.n_entries * seen.message.shape[1] > MANY
+        return HeadByHead(self, seen, w) if many else super().operator(seen, w)
+
     def values(self, seen: Seen, w: Any) -> Tensor:
         """α (m, H), or (m,) if messages have no heads."""
         message = seen.message
         left, right = ((message * v.view(message.shape[1:])).sum(dim=-1) for v in (w.r, w.s))
+        return self.shares(seen, left, right)
+
+    def shares(self, seen: Seen, left: Tensor, right: Tensor) -> Tensor:
+        """α from U_i · r and U_j · s."""
         scores = F.leaky_relu(edge_sum(seen.pattern, left, right), self.slope)
         share = edge_softmax(seen.pattern, scores)
         if isinstance(seen.indicator, Matrix):
@@ -182,6 +194,32 @@ class Attention(Guidance):
             degrees = seen.pattern.degrees.to(share.dtype).clamp_min(1)
             share = share / degrees.index_select(0, seen.pattern.rows)
         return share
+
+
+@dataclass(frozen=True, eq=False)
+class HeadByHead:
+    """Attention over a neighborhood with many entries: one head at a time, computed again for gradients.
+
+    Memory is that of one head, O(m), instead of all heads and all steps in between.
+    """
+
+    attention: Attention
+    seen: Seen
+    w: Any
+    rate: float = 0.0
+
+    def dropped(self, rate: float) -> "HeadByHead":
+        """The same with dropout on the entries."""
+        return replace(self, rate=rate)
+
+    def __matmul__(self, state: Tensor) -> Tensor:
+        heads = zip(state.unbind(dim=1), self.w.r, self.w.s, strict=True)
+        parts = [checkpoint(self._head, *head, use_reentrant=False) for head in heads]
+        return torch.stack(parts, dim=1)
+
+    def _head(self, state: Tensor, r: Tensor, s: Tensor) -> Tensor:
+        share = self.attention.shares(self.seen, state @ r, state @ s)
+        return (self.seen.pattern * F.dropout(share, self.rate)) @ state.contiguous()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from heterophily.htmp.guidance import Seen
 from heterophily.htmp.part import Dense, Scene, Size, Weights, activate, drop
 from heterophily.htmp.recipe import Recipe
 from heterophily.losses import classification
-from heterophily.sparse import Matrix
 
 NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
 
@@ -91,7 +90,7 @@ class Layer(nn.Module):
         seen = Seen(channel, _indicator(channel, scene.graph), heard, message, scene)
         operator = channel.guidance.operator(seen, self.guidance[r])
         rate = self.recipe.dropout.edge
-        drops = scene.training and rate and isinstance(operator, Matrix)
+        drops = scene.training and rate and hasattr(operator, "dropped")
         return operator.dropped(rate) if drops else operator
 
 
