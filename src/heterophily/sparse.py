@@ -335,7 +335,7 @@ class _EdgeSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, pattern: Pattern) -> Tensor:
         top = torch.segment_reduce(scores, "max", offsets=pattern.indptr.long(), axis=0)
-        raised = (scores - top.index_select(0, pattern.rows)).exp_()
+        raised = top.index_select(0, pattern.rows).neg_().add_(scores).exp_()
         share = raised.div_(_row_sums(pattern, raised).index_select(0, pattern.rows))
         ctx.save_for_backward(share)
         ctx.pattern = pattern
@@ -347,7 +347,7 @@ class _EdgeSoftmax(torch.autograd.Function):
         (share,) = ctx.saved_tensors
         flow = share * grad
         mean = _row_sums(ctx.pattern, flow).index_select(0, ctx.pattern.rows)
-        return flow.sub_(share * mean), None
+        return flow.sub_(mean.mul_(share)), None
 
 
 def _on_cpu(pattern: Pattern, tensor: Tensor) -> bool:

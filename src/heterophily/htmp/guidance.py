@@ -219,7 +219,8 @@ class HeadByHead:
 
     def _head(self, state: Tensor, r: Tensor, s: Tensor) -> Tensor:
         share = self.attention.shares(self.seen, state @ r, state @ s)
-        return (self.seen.pattern * F.dropout(share, self.rate)) @ state.contiguous()
+        kept = F.dropout(share, self.rate) if self.rate else share
+        return (self.seen.pattern * kept) @ state.contiguous()
 
 
 @dataclass(frozen=True)
