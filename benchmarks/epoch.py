@@ -127,7 +127,7 @@ def compare(model: str, graph: Graph, count: int) -> str:
 
 
 def edges_for(model: str, graph: Graph) -> Tensor:
-    """An edge index for learned weights; the faster sparse matrix for fixed filters."""
+    """An edge index for learned weights, a sparse matrix for fixed filters."""
     pattern = graph.symmetric
     if model in {"gat", "fagcn"}:
         return torch.stack([pattern.rows.long(), pattern.indices.long()])

@@ -13,7 +13,7 @@ from heterophily.htmp.recipe import COMMON, Recipe
 
 
 def row_of(recipe: Recipe) -> dict[str, Any]:
-    """The row of a recipe with default settings; runs of relations are shortened as in the paper."""
+    """The row of a recipe with default settings."""
     return recipe.with_settings().row
 
 
