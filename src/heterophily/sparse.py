@@ -20,6 +20,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from heterophily.dropout import dropout
+
 INT32_MAX = 2**31 - 1
 
 
@@ -202,7 +204,7 @@ class Matrix:
 
     def dropped(self, rate: float, *, training: bool = True) -> "Matrix":
         """drop_p on the stored entries: a zero that is not stored stays zero either way."""
-        return Matrix(self.pattern, F.dropout(self.values, rate, training)) if rate else self
+        return Matrix(self.pattern, dropout(self.values, rate)) if rate and training else self
 
     def to(self, device: torch.device | str) -> "Matrix":
         """The same matrix on another device."""

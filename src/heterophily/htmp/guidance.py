@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from heterophily.dropout import dropout
 from heterophily.graph import Graph
 from heterophily.htmp.channel import Channel, Complement, Diagonal, Identity, Repeated
 from heterophily.htmp.neighborhoods import Ego, Indicator, geometric_relations
@@ -219,7 +220,7 @@ class HeadByHead:
 
     def _head(self, state: Tensor, r: Tensor, s: Tensor) -> Tensor:
         share = self.attention.shares(self.seen, state @ r, state @ s)
-        kept = F.dropout(share, self.rate) if self.rate else share
+        kept = dropout(share, self.rate)
         return (self.seen.pattern * kept) @ state.contiguous()
 
 

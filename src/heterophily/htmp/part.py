@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from heterophily.dropout import dropout
 from heterophily.errors import HeterophilyError
 from heterophily.graph import Features, Graph
 from heterophily.sparse import Matrix
@@ -178,7 +179,7 @@ def drop(state: Features, rate: float, *, training: bool) -> Any:
     """drop_p: inverted dropout while training, on stored entries if the state is sparse."""
     if not training or not rate:
         return state
-    return state.dropped(rate) if isinstance(state, Matrix) else F.dropout(state, rate)
+    return state.dropped(rate) if isinstance(state, Matrix) else dropout(state, rate)
 
 
 ACTIVATIONS = {

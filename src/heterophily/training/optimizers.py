@@ -24,9 +24,10 @@ def make_optimizers(network: Network) -> list[Adam]:
         {"params": list(decayed.values()), "weight_decay": decay},
         {"params": rest, "weight_decay": 0.0},
     ]
-    found = [Adam([group for group in groups if group["params"]], lr=rate)]
+    found = [Adam([group for group in groups if group["params"]], lr=rate, fused=True)]
     if apart and aside:
-        found.append(Adam(list(aside.values()), lr=rate, weight_decay=apart.weight_decay))
+        others = list(aside.values())
+        found.append(Adam(others, lr=rate, weight_decay=apart.weight_decay, fused=True))
     return found
 
 

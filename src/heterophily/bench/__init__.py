@@ -1,0 +1,1 @@
+"""The benchmark: plan cells, run what is missing, keep one record per run, and read tables off the records."""

@@ -1,0 +1,135 @@
+"""One run, one record: what was run, on what, where, and what it gave.
+
+A folder of records has one JSON file per run, written atomically: presence means done. A record is
+self-contained, so that folders of several machines are merged by copying; many of them pack into one
+file of JSON lines.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heterophily.errors import HeterophilyError
+from heterophily.files import write_atomically
+
+RESULTS_VERSION = 1  # raise it when a change of the code changes results
+FAILURES = ("error", "memory", "time", "killed", "interrupted")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished or failed run of a model on a split of a dataset."""
+
+    key: str  # see `key_of`
+    model: str
+    dataset: str
+    split: str
+    seed: int
+    settings: dict[str, Any]
+    preset: str
+    source: str  # where the settings come from
+    recipe: str  # the resolved recipe, as text
+    checksum: str  # of the graph
+    status: str = "done"  # or one of FAILURES
+    reason: str = ""  # of a failure
+    run: dict[str, Any] = field(default_factory=dict)  # a `Run` as plain data
+    parameters: int = 0  # number of weights
+    details: dict[str, Any] = field(default_factory=dict)  # degree groups, compatibility
+    environment: dict[str, Any] = field(default_factory=dict)
+    finished: str = ""  # time in UTC
+
+    @property
+    def done(self) -> bool:
+        """Whether the run ended well."""
+        return self.status == "done"
+
+    @property
+    def group(self) -> str:
+        """What the runs of a cell of the table share: everything but split and seed."""
+        return digest([self.recipe, self.checksum, RESULTS_VERSION])
+
+    def score(self, part: str = "test", metric: str = "accuracy") -> float:
+        """A metric of the run, such as test accuracy, between 0 and 1."""
+        return float(self.run["scores"][part][metric])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> "Record":
+        """The record that `to_dict` gave."""
+        return cls(**facts)
+
+
+def digest(facts: Any) -> str:
+    """SHA-256 of plain data, in hexadecimal."""
+    text = json.dumps(facts, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def path_of(folder: Path, record: Record) -> Path:
+    """Where a record lies in a folder of records."""
+    name = f"{_safe(record.split)}-seed{record.seed}-{record.key[:12]}.json"
+    return folder / _safe(record.dataset) / _safe(record.model) / name
+
+
+def write_record(folder: Path, record: Record) -> Path:
+    """Write a record atomically; its path."""
+    path = path_of(folder, record)
+    text = json.dumps(record.to_dict(), ensure_ascii=False)
+    write_atomically(path, lambda p: p.write_text(text, encoding="utf-8"))
+    return path
+
+
+def read_records(source: Path | str) -> list[Record]:
+    """All records of a folder, or of a file of JSON lines, sorted by dataset, model, split and seed."""
+    path = Path(source)
+    if not path.exists():
+        raise HeterophilyError(f"no results in {path}; `heterophily bench --out {path}` makes some")
+    if path.is_file():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found = [_parse(line, f"{path}, line {i}") for i, line in enumerate(lines, 1) if line]
+    else:
+        files = (p for p in path.glob("*/*/*.json") if not p.name.startswith("."))
+        found = [_parse(p.read_text(encoding="utf-8"), str(p)) for p in files]
+    return sorted(found, key=lambda r: (r.dataset, r.model, r.split, r.seed, r.finished))
+
+
+def pack_records(records: Iterable[Record], path: Path, *, curves: bool = False) -> Path:
+    """Write records as JSON lines into one file, without their learning curves unless asked for."""
+    lines = []
+    for record in records:
+        facts = record.to_dict()
+        if not curves:
+            facts["run"].pop("curve", None)
+        lines.append(json.dumps(facts, ensure_ascii=False))
+    text = "\n".join(lines) + "\n"
+    write_atomically(path, lambda p: p.write_text(text, encoding="utf-8"))
+    return path
+
+
+def latest(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
+    """The records per model and dataset; where settings changed in between, those of the newest kind."""
+    cells: dict[tuple[str, str], dict[str, list[Record]]] = {}
+    for record in records:
+        groups = cells.setdefault((record.model, record.dataset), {})
+        groups.setdefault(record.group, []).append(record)
+    return {
+        cell: max(groups.values(), key=lambda rs: max(r.finished for r in rs))
+        for cell, groups in cells.items()
+    }
+
+
+def _parse(text: str, place: str) -> Record:
+    try:
+        return Record.from_dict(json.loads(text))
+    except (json.JSONDecodeError, TypeError) as error:
+        raise HeterophilyError(f"{place} is not a record of a run: {error}") from error
+
+
+def _safe(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-+._" else "_" for c in name)
