@@ -251,6 +251,80 @@ def show(
         console().print(model_view(recipe))
 
 
+@app.command()
+def bench(
+    out: Annotated[Path, typer.Option(help="Folder of the records; a rerun continues there.")],
+    models: Annotated[
+        str, typer.Option(help="Names or files with recipes, commas between; all: the paper's 14.")
+    ] = "all",
+    datasets: Annotated[
+        str, typer.Option(help="Names or paths of graphs, commas between; all: the paper's 10.")
+    ] = "all",
+    splits: Annotated[str, typer.Option(help="Splits such as 0-9 or 0,3, or all.")] = "all",
+    seed: Annotated[int, typer.Option(help="Split i runs with this seed plus i.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Runs at the same time; one per core by default.")
+    ] = None,
+    memory: Annotated[float, typer.Option(min=0, help="GB that a run may take; 0: any.")] = 0,
+    minutes: Annotated[
+        float, typer.Option("--time", min=0, help="Minutes that a run may take; 0: any.")
+    ] = 0,
+    retry: Annotated[bool, typer.Option("--retry", help="Run failed cells again.")] = False,
+    engine: Annotated[str, typer.Option(help="local, dask or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Address of the Dask or Ray cluster.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting for all runs, such as width=128.")
+    ] = None,
+) -> None:
+    """Run models × datasets × splits, each once; what is there already is not run again."""
+    from heterophily.bench.plan import DATASETS, MODELS, chosen_names, plan
+    from heterophily.bench.run import bench
+    from heterophily.bench.supervise import Limits
+
+    graphs, absent = _graphs(chosen_names(datasets, DATASETS))
+    chosen = dict(_setting(text) for text in settings or ())
+    cells = plan(chosen_names(models, MODELS), graphs, splits=splits, seed=seed, settings=chosen)
+    limits = Limits(memory=memory, minutes=minutes)
+    records = bench(
+        cells, out, workers=workers, limits=limits, retry=retry, engine=engine, address=address
+    )
+    bad = [record for record in records if not record.done]
+    typer.echo(f"{len(records) - len(bad)} of {len(cells)} runs are done, {len(bad)} failed: {out}")
+    for name, reason in absent.items():
+        typer.secho(f"{name} was left out: {reason}", fg="yellow", err=True)
+    if bad or absent:
+        raise typer.Exit(1)
+
+
+def _graphs(names: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Graphs by name or path, and why others of the catalog could not be had."""
+    from heterophily.data.catalog import CATALOG
+    from heterophily.data.loading import open_graph
+
+    graphs, absent = {}, {}
+    for name in names:
+        try:
+            graphs[name] = open_graph(name)
+        except HeterophilyError as error:
+            if name not in CATALOG or len(names) == 1:
+                raise
+            absent[name] = str(error)
+    return graphs, absent
+
+
+@app.command()
+def pack(
+    source: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of records.")],
+    out: Annotated[Path, typer.Argument(help="File to write, ending in .jsonl.")],
+    curves: Annotated[bool, typer.Option("--curves", help="Keep the learning curves.")] = False,
+) -> None:
+    """Put the records of a folder into one file, small enough to share."""
+    from heterophily.bench.records import pack_records, read_records
+
+    records = read_records(source)
+    typer.echo(f"wrote {pack_records(records, out, curves=curves)}: {len(records)} runs")
+
+
 def _print_json(content: Any) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 

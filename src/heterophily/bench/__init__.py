@@ -1,1 +1,1 @@
-"""The benchmark: plan cells, run what is missing, keep one record per run, and read tables off the records."""
+"""The benchmark: plan cells, run what is missing, keep one record per run, read tables off the records."""

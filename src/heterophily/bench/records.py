@@ -85,6 +85,11 @@ def write_record(folder: Path, record: Record) -> Path:
     return path
 
 
+def read_record(path: Path) -> Record:
+    """The record in a file."""
+    return _parse(path.read_text(encoding="utf-8"), str(path))
+
+
 def read_records(source: Path | str) -> list[Record]:
     """All records of a folder, or of a file of JSON lines, sorted by dataset, model, split and seed."""
     path = Path(source)
@@ -95,7 +100,7 @@ def read_records(source: Path | str) -> list[Record]:
         found = [_parse(line, f"{path}, line {i}") for i, line in enumerate(lines, 1) if line]
     else:
         files = (p for p in path.glob("*/*/*.json") if not p.name.startswith("."))
-        found = [_parse(p.read_text(encoding="utf-8"), str(p)) for p in files]
+        found = [read_record(p) for p in files]
     return sorted(found, key=lambda r: (r.dataset, r.model, r.split, r.seed, r.finished))
 
 

@@ -1,0 +1,128 @@
+"""Watch one run: its time, its memory, and whether it is still there."""
+
+import multiprocessing
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from heterophily.bench.plan import Cell
+from heterophily.bench.records import Record, path_of, read_record, write_record
+from heterophily.bench.work import BUSY, UNWRITTEN, failed, is_settled, work
+
+WORDS = {BUSY: "busy", UNWRITTEN: "unwritten"}  # by exit code
+POLL = 0.1  # seconds between two looks
+stopping = threading.Event()  # set when the command is interrupted: runs end at once, unrecorded
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run may take: gigabytes and minutes, 0 for no limit."""
+
+    memory: float = 0.0
+    minutes: float = 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell: its record, or a word on why there is none."""
+
+    cell: Cell
+    record: Record | None
+    word: str = ""  # busy, unwritten, stopped
+
+
+def supervise(
+    cell: Cell, folder: Path, *, threads: int, limits: Limits, retry: bool = False
+) -> Outcome:
+    """Run a cell in a process of its own and see it through."""
+    path = path_of(folder, cell.blank)
+    if is_settled(path, retry=retry):
+        return Outcome(cell, read_record(path))
+    if retry:
+        path.unlink(missing_ok=True)
+    ours, theirs = _context().Pipe()
+    child = _context().Process(target=work, args=(cell, folder, threads, theirs), daemon=True)
+    with _allowed_children():
+        child.start()
+    theirs.close()
+    kind, reason = _watch(child, limits)
+    ours.close()
+    if not child.exitcode:
+        return Outcome(cell, read_record(path))
+    if kind == "interrupted" or child.exitcode in WORDS:
+        return Outcome(cell, None, WORDS.get(child.exitcode, "stopped"))
+    if not kind:
+        kind, reason = "killed", f"the process ended with {_ending(child.exitcode)}"
+    return _recorded(cell, folder, failed(cell, kind, reason))
+
+
+def _recorded(cell: Cell, folder: Path, record: Record) -> Outcome:
+    try:
+        write_record(folder, record)
+    except OSError:
+        return Outcome(cell, record, "unwritten")
+    return Outcome(cell, record)
+
+
+def _watch(child: Any, limits: Limits) -> tuple[str, str]:
+    """Wait for the process to end; end it, with a reason, where it passes a limit."""
+    start = time.monotonic()
+    while child.is_alive():
+        child.join(POLL)
+        if stopping.is_set():
+            return _end(child, "interrupted", "the command was interrupted")
+        spent = (time.monotonic() - start) / 60
+        if limits.minutes and spent > limits.minutes:
+            return _end(child, "time", f"took more than {limits.minutes:g} minutes")
+        if limits.memory and _gigabytes(child.pid) > limits.memory:
+            return _end(child, "memory", f"needed more than {limits.memory:g} GB")
+    return "", ""
+
+
+def _end(child: Any, kind: str, reason: str) -> tuple[str, str]:
+    child.kill()
+    child.join()
+    return kind, reason
+
+
+def _gigabytes(process: int) -> float:
+    try:
+        return float(psutil.Process(process).memory_info().rss) / 1e9
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    hint = ", perhaps for want of memory" if -code == signal.SIGKILL else ""
+    return f"signal {signal.Signals(-code).name}{hint}"
+
+
+@contextmanager
+def _allowed_children() -> Iterator[None]:
+    """Let a daemonic worker, as Dask's are, start a process; ours ends with it in any case."""
+    config: dict[str, Any] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    before = config.get("daemon", False)
+    config["daemon"] = False
+    try:
+        yield
+    finally:
+        config["daemon"] = before
+
+
+def _context() -> Any:
+    """Processes are forked from a clean server that has imported the library once, where there is one."""
+    if sys.platform in ("win32", "darwin"):
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["heterophily.bench.nursery"])
+    return context
