@@ -5,6 +5,6 @@ PyTorch's optimisers import its compiler at their first step, which alone takes 
 
 import rich.progress  # noqa: F401
 import sklearn.datasets  # noqa: F401
-import torch._dynamo
+import torch._dynamo  # noqa: F401
 
 import heterophily.bench.work  # noqa: F401

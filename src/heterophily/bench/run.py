@@ -2,7 +2,7 @@
 
 Workers run through joblib: threads of this process, or the workers of a Dask or Ray cluster. A worker only
 watches: each run has a process of its own, with few threads, since many small runs side by side are faster
-than one after another with all cores. A worker that dies takes no record with it: its cell is dealt out again.
+than one after another with all cores. A worker that dies takes no record along: its cell is dealt out again.
 """
 
 import os
