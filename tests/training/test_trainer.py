@@ -3,6 +3,7 @@
 import io
 import sys
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -287,3 +288,19 @@ def test_a_run_is_plain_data(run):
     assert record["device"] == "cpu"
     assert 0 < record["milliseconds_per_epoch"] < 1e3 * record["seconds"]
     assert record["peak_memory"] > 10
+
+
+def test_a_watcher_sees_every_improvement_after_the_belief_took_it_up(run):
+    seen = []
+
+    def watch(epoch, network, logits):
+        seen.append((epoch, network.mind.compatibility.clone(), logits.softmax(dim=1)))
+        assert torch.equal(network.mind.heard, seen[-1][2])
+
+    network, found = run("cmgnn", on_improvement=watch)
+    best = np.maximum.accumulate([-1.0, *found.curve.val_accuracy])
+    assert [epoch for epoch, *_ in seen] == np.flatnonzero(np.diff(best) > 0).tolist()
+    assert seen[-1][0] == found.best_epoch
+    # The kept state is that of the last improvement, with the estimate that it was reached with.
+    assert len(seen) > 1
+    assert torch.equal(network.mind.compatibility, seen[-2][1])

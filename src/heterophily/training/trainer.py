@@ -9,6 +9,7 @@ import math
 import resource
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -29,6 +30,8 @@ from heterophily.training.seeds import seed_everything
 from heterophily.training.stopping import Best
 
 CHECKPOINT_SECONDS = 30.0
+# Called with the epoch, the network and its logits after validation improved and the belief took them up.
+Watch = Callable[[int, Network, Tensor], None]
 
 
 @dataclass
@@ -88,6 +91,7 @@ def train(
     checkpoint: Path | None = None,
     progress: bool = True,
     class_weights: bool = False,
+    on_improvement: Watch | None = None,
     **settings: Any,
 ) -> tuple[Network, Run]:
     """Train a model on a split; the network comes back in its best state, in evaluation mode."""
@@ -97,6 +101,7 @@ def train(
     trainer = Trainer(
         network, graph, split=split, seed=seed, device=place, class_weights=class_weights
     )
+    trainer.on_improvement = on_improvement
     return network, trainer.run(checkpoint=checkpoint, progress=progress)
 
 
@@ -124,7 +129,7 @@ class Trainer:
         self.shown = self.graph.showing(known)
         network.class_weights = balanced(self.shown, self.nodes["train"]) if class_weights else None
         self.best, self.curve = Best(int(self.settings["patience"])), Curve()
-        self.logits: Tensor | None = None
+        self.on_improvement: Watch | None = None
 
     @property
     def key(self) -> str:
@@ -180,6 +185,8 @@ class Trainer:
         reached = accuracy(logits, graph.labels, self.nodes["val"])
         if self.best.see(reached, epoch, network):
             network.improve(graph, heard if network.learns_from_training else logits)
+            if self.on_improvement is not None:
+                self.on_improvement(epoch, network, logits)
         self.curve.loss.append(value)
         self.curve.val_accuracy.append(reached)
         self.curve.seconds.append(time.perf_counter() - start)
