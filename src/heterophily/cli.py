@@ -46,6 +46,23 @@ class Pattern(StrEnum):
     hard = "hard"
 
 
+class Format(StrEnum):
+    """How a table is written."""
+
+    text = "text"
+    md = "md"
+    latex = "latex"
+    csv = "csv"
+    json = "json"
+    html = "html"
+
+
+class Against(StrEnum):
+    """Whose numbers stand beside ours."""
+
+    paper = "paper"
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
@@ -249,6 +266,56 @@ def show(
         _print_json(model_facts(recipe))
     else:
         console().print(model_view(recipe))
+
+
+@app.command()
+def table(
+    source: Annotated[
+        Path, typer.Argument(metavar="RESULTS", help="Folder of records, or a .jsonl file of them.")
+    ],
+    kind: Annotated[
+        Format | None, typer.Option("--format", help="By default that of the ending of --out.")
+    ] = None,
+    against: Annotated[
+        Against | None, typer.Option(help="Put published numbers and differences beside.")
+    ] = None,
+    metric: Annotated[str, typer.Option(help="accuracy, macro_f1 or roc_auc.")] = "accuracy",
+    models: Annotated[str, typer.Option(help="Methods, commas between; all.")] = "all",
+    datasets: Annotated[str, typer.Option(help="Datasets, commas between; all.")] = "all",
+    out: Annotated[Path | None, typer.Option(help="Write to this file instead.")] = None,
+    diagram: Annotated[
+        Path | None,
+        typer.Option(help="Draw the critical-difference diagram to a .png, .pdf or .svg."),
+    ] = None,
+) -> None:
+    """Print means, ranks and significance of the runs in a folder of results."""
+    from heterophily.bench.records import read_records
+    from heterophily.bench.table import build_table
+    from heterophily.report.diagram import save_ranking
+    from heterophily.report.figures import check_ending
+    from heterophily.report.tables import format_of, print_table, write_table
+
+    if diagram is not None:
+        check_ending(diagram)
+    found = build_table(
+        read_records(source),
+        metric=metric,
+        models=_names(models),
+        datasets=_names(datasets),
+        against=against is not None,
+    )
+    drawn = None if diagram is None else save_ranking(found, diagram)
+    if out is None:
+        print_table(found, (kind or Format.text).value)
+    else:
+        write_table(found, out, kind.value if kind else format_of(out))
+    for path in filter(None, (out, drawn)):
+        typer.echo(f"wrote {path}", err=True)
+
+
+def _names(text: str) -> list[str] | None:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    return None if names == ["all"] else names
 
 
 @app.command()
