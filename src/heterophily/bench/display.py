@@ -7,6 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from heterophily.bench.plan import Cell
+from heterophily.bench.records import Record
 from heterophily.bench.supervise import Outcome
 
 
@@ -14,10 +16,16 @@ class Display:
     """Cells done, running and failed, and the time left, measured by what cells cost."""
 
     def __init__(
-        self, total: int, costs: Sequence[float], *, workers: int, quiet: bool = False
+        self,
+        found: Sequence[Record],
+        missing: Sequence[Cell],
+        *,
+        workers: int,
+        quiet: bool = False,
     ) -> None:
-        self.total, self.workers, self.quiet = total, workers, quiet
-        self.done, self.failed = total - len(costs), 0
+        self.total, self.workers, self.quiet = len(found) + len(missing), workers, quiet
+        self.done = sum(record.done for record in found)
+        self.failed = len(found) - self.done
         self.live = sys.stderr.isatty() and not quiet
         columns = (
             TextColumn("{task.description}"),
@@ -30,12 +38,13 @@ class Display:
         )
         console = Console(stderr=True)
         self.bar = Progress(*columns, console=console, disable=not self.live)
-        self.task = self.bar.add_task(self._words(), total=sum(costs) or 1)
+        self.task = self.bar.add_task(self._words(), total=sum(c.cost for c in missing) or 1)
 
     def __enter__(self) -> "Display":
         self.bar.start()
         if not self.live and not self.quiet:
-            self._line(f"{self.done} of {self.total} runs are there already")
+            old = f", {self.failed} failed before" if self.failed else ""
+            self._line(f"{self.done} of {self.total} runs are there already{old}")
         return self
 
     def __exit__(self, *reason: Any) -> None:
@@ -69,10 +78,10 @@ def sentence(outcome: Outcome) -> str:
     """One line on what became of a cell."""
     record = outcome.record
     if record is None or outcome.word:
-        return f"{outcome.cell}: its record could not be written"
+        return f"{outcome.cell}: its record could not be written, {outcome.reason}"
     if not record.done:
-        first = record.reason.strip().splitlines()[-1] if record.reason.strip() else ""
-        return f"{outcome.cell}: failed ({record.status}), {first}"
+        last = (record.reason.strip().splitlines() or [""])[-1]
+        return f"{outcome.cell}: failed ({record.status}), {last}"
     run = record.run
     return (
         f"{outcome.cell}: test {record.score():.2%}, validation {record.score('val'):.2%}, "

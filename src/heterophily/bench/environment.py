@@ -11,9 +11,9 @@ import torch
 LIBRARIES = ("heterophily", "torch", "numpy", "scipy", "scikit-learn")
 
 
-def fingerprint() -> dict[str, Any]:
-    """Versions, processor, graphics card and number of threads."""
-    return {**_fixed(), "threads": torch.get_num_threads()}
+def fingerprint(threads: int | None = None) -> dict[str, Any]:
+    """Versions, processor, graphics card and number of threads, by default of this process."""
+    return {**_fixed(), "threads": threads or torch.get_num_threads()}
 
 
 @cache

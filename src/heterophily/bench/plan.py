@@ -1,8 +1,10 @@
 """From models × datasets × splits to cells: what exactly is to be run, and under which key."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from inspect import isfunction
+from pathlib import Path
 from typing import Any
 
 from heterophily.bench.records import RESULTS_VERSION, Record, digest
@@ -46,6 +48,11 @@ class Cell:
     blank: Record  # everything but the outcome
     cost: float = field(default=0.0, compare=False)
 
+    @property
+    def key(self) -> str:
+        """What tells this run from every other."""
+        return self.blank.key
+
     def __str__(self) -> str:
         return f"{self.blank.model} on {self.blank.dataset}, split {self.split}"
 
@@ -62,9 +69,11 @@ def plan(
 
     A setting comes from the recipe, then from the committed table of the dataset, then from `settings`.
     """
+    recipes = {_absolute(model): find_recipe(model) for model in models}
+    _distinct("models", {model: recipe.name for model, recipe in recipes.items()})
+    _distinct("graphs", {source: graph.name for source, graph in graphs.items()})
     cells = []
-    for model in models:
-        recipe = find_recipe(model)
+    for model, recipe in recipes.items():
         for source, graph in graphs.items():
             values = {**tuned(recipe.name, graph.name), **(settings or {})}
             decided = recipe.with_settings(**values)
@@ -73,14 +82,30 @@ def plan(
             for name in chosen_splits(graph, splits):
                 number = seed + list(graph.splits).index(name)
                 blank = _blank(decided, graph, name, number, preset, origin)
-                cells.append(Cell(model, source, name, values, blank, cost_of(decided, graph)))
+                cost = cost_of(decided, graph)
+                cells.append(Cell(model, _absolute(source), name, values, blank, cost))
     return sorted(cells, key=lambda cell: cell.cost)
 
 
+def _absolute(name: str) -> str:
+    """A path from the root, for workers that stand elsewhere; any other name as it is."""
+    known = name in CATALOG or not Path(name).exists()
+    return name if known else str(Path(name).resolve())
+
+
+def _distinct(kind: str, names: Mapping[str, str]) -> None:
+    """Refuse two of a kind under one name, which no table could tell apart."""
+    owners: dict[str, str] = {}
+    for path, name in names.items():
+        if owners.setdefault(name, path) != path:
+            raise HeterophilyError(
+                f'two {kind} have the name "{name}": {owners[name]} and {path}; rename one of them'
+            )
+
+
 def _blank(recipe: Recipe, graph: Graph, split: str, seed: int, preset: str, source: str) -> Record:
-    identity = identity_of(recipe)
     return Record(
-        key=digest([identity, graph.checksum, nodes_of(graph.split(split)), seed, RESULTS_VERSION]),
+        key=key_of(recipe, graph, split, seed),
         model=recipe.name,
         dataset=graph.name,
         split=split,
@@ -88,15 +113,56 @@ def _blank(recipe: Recipe, graph: Graph, split: str, seed: int, preset: str, sou
         settings=dict(recipe.settings),
         preset=preset,
         source=source,
-        recipe=identity,
+        recipe=identity_of(recipe),
         checksum=graph.checksum,
+        version=RESULTS_VERSION,
     )
+
+
+def decide(model: str, values: Mapping[str, Any]) -> Recipe:
+    """The recipe of a cell with all of its settings."""
+    return find_recipe(model).with_settings(**values)
+
+
+def key_of(recipe: Recipe, graph: Graph, split: str, seed: int) -> str:
+    """A digest of all that decides the result of a run."""
+    nodes = nodes_of(graph.split(split))
+    return digest([identity_of(recipe), graph.checksum, nodes, seed, RESULTS_VERSION])
 
 
 def identity_of(recipe: Recipe) -> str:
     """A digest of everything in a decided recipe that changes results."""
     silent = {name: type(getattr(recipe, name))() for name in WORDS}
-    return digest(repr(dataclasses.replace(recipe, **silent)))
+    text = repr(dataclasses.replace(recipe, **silent))
+    if " at 0x" in text:
+        raise HeterophilyError(
+            f"{recipe.name} has a part that does not print what it is, so that no run could be told from "
+            "another; make it a frozen dataclass"
+        )
+    code = own_code(recipe)
+    return digest([text, code] if code else text)
+
+
+def own_code(recipe: Recipe) -> list[str]:
+    """The files of parts that are not of this library: their names do not tell what they do."""
+    foreign = {type(part) for part in _parts(recipe) if not _is_ours(type(part))}
+    functions = [f for kind in foreign for f in vars(kind).values() if isfunction(f)]
+    files = {Path(function.__code__.co_filename) for function in functions}
+    return sorted(file.read_text(encoding="utf-8") for file in files if file.is_file())
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _parts(item)
+    elif dataclasses.is_dataclass(value):
+        yield value
+        for each in dataclasses.fields(value):
+            yield from _parts(getattr(value, each.name))
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("heterophily.")
 
 
 def nodes_of(split: Split) -> str:
@@ -124,7 +190,7 @@ def chosen_splits(graph: Graph, text: str) -> list[str]:
     wanted: set[str] = set()
     for piece in text.split(","):
         first, dash, last = piece.strip().partition("-")
-        ranged = dash and first.isdigit() and last.isdigit()
+        ranged = dash and first.isdigit() and last.isdigit() and int(first) <= int(last)
         wanted |= {str(i) for i in range(int(first), int(last) + 1)} if ranged else {piece.strip()}
     for name in sorted(wanted - set(graph.splits)):
         raise unknown_name(f"split of {graph.name}", name, graph.splits)

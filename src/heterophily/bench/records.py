@@ -16,14 +16,14 @@ from heterophily.errors import HeterophilyError
 from heterophily.files import write_atomically
 
 RESULTS_VERSION = 1  # raise it when a change of the code changes results
-FAILURES = ("error", "memory", "time", "killed", "interrupted")
+FAILURES = ("error", "memory", "time", "killed")
 
 
 @dataclass(frozen=True)
 class Record:
     """A finished or failed run of a model on a split of a dataset."""
 
-    key: str  # see `key_of`
+    key: str  # see `plan.key_of`
     model: str
     dataset: str
     split: str
@@ -31,7 +31,7 @@ class Record:
     settings: dict[str, Any]
     preset: str
     source: str  # where the settings come from
-    recipe: str  # the resolved recipe, as text
+    recipe: str  # see `plan.identity_of`
     checksum: str  # of the graph
     status: str = "done"  # or one of FAILURES
     reason: str = ""  # of a failure
@@ -40,6 +40,7 @@ class Record:
     details: dict[str, Any] = field(default_factory=dict)  # degree groups, compatibility
     environment: dict[str, Any] = field(default_factory=dict)
     finished: str = ""  # time in UTC
+    version: int = 1  # RESULTS_VERSION of the code that ran
 
     @property
     def done(self) -> bool:
@@ -49,7 +50,7 @@ class Record:
     @property
     def group(self) -> str:
         """What the runs of a cell of the table share: everything but split and seed."""
-        return digest([self.recipe, self.checksum, RESULTS_VERSION])
+        return digest([self.recipe, self.checksum, self.version])
 
     def score(self, part: str = "test", metric: str = "accuracy") -> float:
         """A metric of the run, such as test accuracy, between 0 and 1."""
@@ -87,7 +88,7 @@ def write_record(folder: Path, record: Record) -> Path:
 
 def read_record(path: Path) -> Record:
     """The record in a file."""
-    return _parse(path.read_text(encoding="utf-8"), str(path))
+    return _parse(path.read_bytes(), str(path))
 
 
 def read_records(source: Path | str) -> list[Record]:
@@ -96,7 +97,7 @@ def read_records(source: Path | str) -> list[Record]:
     if not path.exists():
         raise HeterophilyError(f"no results in {path}; `heterophily bench --out {path}` makes some")
     if path.is_file():
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_bytes().split(b"\n")  # and at no other character that ends a line
         found = [_parse(line, f"{path}, line {i}") for i, line in enumerate(lines, 1) if line]
     else:
         files = (p for p in path.glob("*/*/*.json") if not p.name.startswith("."))
@@ -129,12 +130,16 @@ def latest(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
     }
 
 
-def _parse(text: str, place: str) -> Record:
+def _parse(text: bytes, place: str) -> Record:
     try:
         return Record.from_dict(json.loads(text))
-    except (json.JSONDecodeError, TypeError) as error:
-        raise HeterophilyError(f"{place} is not a record of a run: {error}") from error
+    except (ValueError, TypeError) as error:
+        raise HeterophilyError(
+            f"{place} is not a record of a run ({error}); remove it, the benchmark runs it again"
+        ) from error
 
 
 def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-+._" else "_" for c in name)
+    """A name as part of a path; hidden files are those that were not written to the end."""
+    plain = "".join(c if c.isalnum() or c in "-+._" else "_" for c in name)
+    return f"_{plain}" if plain.startswith(".") or not plain else plain

@@ -1,5 +1,6 @@
 """Watch one run: its time, its memory, and whether it is still there."""
 
+import contextlib
 import multiprocessing
 import signal
 import sys
@@ -14,20 +15,12 @@ from typing import Any
 import psutil
 
 from heterophily.bench.plan import Cell
-from heterophily.bench.records import Record, path_of, read_record, write_record
-from heterophily.bench.work import BUSY, UNWRITTEN, failed, is_settled, work
+from heterophily.bench.records import Record, path_of, write_record
+from heterophily.bench.work import BUSY, UNWRITTEN, Limits, Terms, failed, settled, work
 
-WORDS = {BUSY: "busy", UNWRITTEN: "unwritten"}  # by exit code
 POLL = 0.1  # seconds between two looks
 stopping = threading.Event()  # set when the command is interrupted: runs end at once, unrecorded
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one run may take: gigabytes and minutes, 0 for no limit."""
-
-    memory: float = 0.0
-    minutes: float = 0.0
+_starting = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -37,38 +30,44 @@ class Outcome:
     cell: Cell
     record: Record | None
     word: str = ""  # busy, unwritten, stopped
+    reason: str = ""  # why it is unwritten
 
 
-def supervise(
-    cell: Cell, folder: Path, *, threads: int, limits: Limits, retry: bool = False
-) -> Outcome:
+def supervise(cell: Cell, folder: Path, terms: Terms) -> Outcome:
     """Run a cell in a process of its own and see it through."""
     path = path_of(folder, cell.blank)
-    if is_settled(path, retry=retry):
-        return Outcome(cell, read_record(path))
-    if retry:
-        path.unlink(missing_ok=True)
+    record = settled(path, terms)
+    if record is not None or stopping.is_set():
+        return Outcome(cell, record, "" if record else "stopped")
     ours, theirs = _context().Pipe()
-    child = _context().Process(target=work, args=(cell, folder, threads, theirs), daemon=True)
-    with _allowed_children():
-        child.start()
-    theirs.close()
-    kind, reason = _watch(child, limits)
-    ours.close()
-    if not child.exitcode:
-        return Outcome(cell, read_record(path))
-    if kind == "interrupted" or child.exitcode in WORDS:
-        return Outcome(cell, None, WORDS.get(child.exitcode, "stopped"))
+    with ours:  # the process ends when this end closes
+        child = _context().Process(target=work, args=(cell, folder, terms, theirs), daemon=True)
+        try:
+            _start(child)
+        except (OSError, EOFError) as error:
+            return _failed(cell, folder, terms, "killed", f"its process did not start: {error!r}")
+        finally:
+            theirs.close()
+        kind, reason = _watch(child, terms.limits)
+        told = _heard(ours)
+    record = settled(path, terms)  # also if it was killed right after writing
+    if record is not None:
+        return Outcome(cell, record)
+    if kind == "interrupted" or child.exitcode == BUSY:
+        return Outcome(cell, None, "busy" if child.exitcode == BUSY else "stopped")
+    if child.exitcode == UNWRITTEN:
+        return Outcome(cell, None, "unwritten", told)
     if not kind:
         kind, reason = "killed", f"the process ended with {_ending(child.exitcode)}"
-    return _recorded(cell, folder, failed(cell, kind, reason))
+    return _failed(cell, folder, terms, kind, reason)
 
 
-def _recorded(cell: Cell, folder: Path, record: Record) -> Outcome:
+def _failed(cell: Cell, folder: Path, terms: Terms, kind: str, reason: str) -> Outcome:
+    record = failed(cell, kind, reason, threads=terms.threads)
     try:
         write_record(folder, record)
-    except OSError:
-        return Outcome(cell, record, "unwritten")
+    except OSError as error:
+        return Outcome(cell, record, "unwritten", str(error))
     return Outcome(cell, record)
 
 
@@ -93,6 +92,14 @@ def _end(child: Any, kind: str, reason: str) -> tuple[str, str]:
     return kind, reason
 
 
+def _heard(connection: Any) -> str:
+    """What a process that could not write said last."""
+    with contextlib.suppress(EOFError, OSError):
+        if connection.poll():
+            return str(connection.recv())
+    return ""
+
+
 def _gigabytes(process: int) -> float:
     try:
         return float(psutil.Process(process).memory_info().rss) / 1e9
@@ -105,6 +112,11 @@ def _ending(code: int) -> str:
         return f"exit code {code}"
     hint = ", perhaps for want of memory" if -code == signal.SIGKILL else ""
     return f"signal {signal.Signals(-code).name}{hint}"
+
+
+def _start(child: Any) -> None:
+    with _starting, _allowed_children():
+        child.start()
 
 
 @contextmanager

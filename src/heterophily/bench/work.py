@@ -6,11 +6,13 @@ when the process ends, however it ends. It stops by itself when the process that
 
 import contextlib
 import dataclasses
+import errno
 import os
 import signal
 import threading
 import time
 import traceback
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from heterophily.bench.environment import fingerprint
-from heterophily.bench.plan import Cell
+from heterophily.bench.plan import Cell, decide, key_of
 from heterophily.bench.records import Record, path_of, read_record, write_record
 from heterophily.compatibility import observed_compatibility
 from heterophily.data.loading import open_graph
@@ -30,37 +32,65 @@ from heterophily.training.trainer import train
 
 BUSY = 3  # exit code: another process runs this cell
 UNWRITTEN = 4  # exit code: the record could not be written
-PATIENCE = 60.0  # seconds for which a full disk may recover
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
-def work(cell: Cell, folder: Path, threads: int, alive: Any) -> None:
+@dataclass(frozen=True)
+class Limits:
+    """What one run may take, 0 for no limit, and how long it waits for room on a full disk."""
+
+    memory: float = 0.0  # GB
+    minutes: float = 0.0
+    patience: float = 60.0  # seconds
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On which terms a command runs its cells."""
+
+    since: str  # when the command began
+    threads: int = 1
+    limits: Limits = Limits()
+    retry: bool = False  # whether cells that failed before run again
+
+
+def work(cell: Cell, folder: Path, terms: Terms, alive: Any) -> None:
     """Run a cell and write its record; the exit code tells what else may have happened."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command decides what Ctrl-C means
     threading.Thread(target=_follow, args=(alive,), daemon=True).start()
-    torch.set_num_threads(threads)
-    aside = folder / ".work" / cell.blank.key[:24]
-    aside.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(f"{aside}.lock", timeout=0)
+    torch.set_num_threads(terms.threads)
+    path, aside = path_of(folder, cell.blank), folder / ".work" / cell.blank.key[:24]
     try:
-        lock.acquire()
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{aside}.lock", timeout=0):
+            if settled(path, terms) is None:
+                record = resume(cell, aside.with_suffix(".pt"))
+                _write(folder, record, terms.limits.patience)
+            # The record is there: whoever takes the lock from now on finds nothing to do.
+            _tidy(path, aside)
     except Timeout:
         os._exit(BUSY)
-    checkpoint = aside.with_suffix(".pt")
-    if not is_settled(path_of(folder, cell.blank)):
-        record = run(cell, checkpoint)
-        if not _written(folder, record):
-            os._exit(UNWRITTEN)
+    except OSError as error:
+        alive.send(str(error))
+        os._exit(UNWRITTEN)
+
+
+def resume(cell: Cell, checkpoint: Path) -> Record:
+    """Continue from a checkpoint; from the beginning where it is damaged or of older code."""
+    begun = checkpoint.exists()
+    record = run(cell, checkpoint)
+    if not begun or record.status != "error":
+        return record
     checkpoint.unlink(missing_ok=True)
-    # The record is there: whoever takes the lock from now on finds nothing to do.
-    Path(lock.lock_file).unlink(missing_ok=True)
+    return run(cell, checkpoint)
 
 
 def run(cell: Cell, checkpoint: Path | None = None) -> Record:
-    """Train a cell; a failure becomes a record too, with its reason."""
+    """Train a cell; a failure becomes a record too, with its reason, unless it is a full disk's."""
     try:
         graph = open_graph(cell.source)
-        if graph.checksum != cell.blank.checksum:
-            raise HeterophilyError(f"{cell.source} changed since the benchmark was planned")
+        if key_of(decide(cell.model, cell.values), graph, cell.split, cell.blank.seed) != cell.key:
+            raise HeterophilyError(f"{cell} changed since the benchmark was planned; run it again")
         network, found = train(
             cell.model,
             graph,
@@ -70,14 +100,8 @@ def run(cell: Cell, checkpoint: Path | None = None) -> Record:
             progress=False,
             **cell.values,
         )
-    except MemoryError as error:
-        return failed(cell, "memory", str(error) or "out of memory")
     except Exception as error:  # whatever it is, the rest goes on
-        full = "allocate" in str(error) and "memory" in str(error)
-        kind = "memory" if full or isinstance(error, torch.OutOfMemoryError) else "error"
-        expected = isinstance(error, HeterophilyError)
-        reason = str(error) if expected else traceback.format_exc(limit=-3)
-        return failed(cell, kind, reason)
+        return failed(cell, *_told(error))
     return dataclasses.replace(
         cell.blank,
         run=found.to_dict(),
@@ -86,6 +110,19 @@ def run(cell: Cell, checkpoint: Path | None = None) -> Record:
         environment=fingerprint(),
         finished=now(),
     )
+
+
+def _told(error: Exception) -> tuple[str, str]:
+    """The kind of a failure and its reason."""
+    text = str(error)
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        raise error
+    if isinstance(error, RuntimeError) and "inline_container" in text:  # PyTorch's word for it
+        raise OSError(errno.ENOSPC, "a checkpoint could not be written") from error
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return "memory", text or "out of memory"
+    kind = "memory" if "allocate" in text and "memory" in text else "error"
+    return kind, text if isinstance(error, HeterophilyError) else traceback.format_exc(limit=-3)
 
 
 def details_of(network: Network, graph: Graph, split: str) -> dict[str, Any]:
@@ -100,10 +137,10 @@ def details_of(network: Network, graph: Graph, split: str) -> dict[str, Any]:
     return details
 
 
-def failed(cell: Cell, kind: str, reason: str) -> Record:
+def failed(cell: Cell, kind: str, reason: str, *, threads: int | None = None) -> Record:
     """The record of a run that did not end well."""
     return dataclasses.replace(
-        cell.blank, status=kind, reason=reason, environment=fingerprint(), finished=now()
+        cell.blank, status=kind, reason=reason, environment=fingerprint(threads), finished=now()
     )
 
 
@@ -112,29 +149,38 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def is_settled(path: Path, *, retry: bool = False) -> bool:
-    """Whether a record says all there is to say: done, or failed for a reason of the run itself.
+def settled(path: Path, terms: Terms) -> Record | None:
+    """The record at `path`, unless its cell is to be run.
 
-    A run that was killed from outside is tried again; with `retry` every failed one is.
+    A run that was killed from outside is tried again by the next command, and by one that retries every
+    failed one; what failed since the command began is not tried again by it.
     """
     if not path.exists():
-        return False
-    status = read_record(path).status
-    return status == "done" or (not retry and status not in ("killed", "interrupted"))
+        return None
+    record = read_record(path)
+    again = terms.retry or record.status == "killed"
+    return None if not record.done and again and record.finished < terms.since else record
 
 
-def _written(folder: Path, record: Record) -> bool:
+def _write(folder: Path, record: Record, patience: float) -> None:
     """Write the record, waiting a while for room on a full disk."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while True:
         try:
             write_record(folder, record)
         except OSError:
             if time.monotonic() > end:
-                return False
-            time.sleep(1)
+                raise
+            time.sleep(min(1.0, patience / 10))
         else:
-            return True
+            return
+
+
+def _tidy(path: Path, aside: Path) -> None:
+    """Remove the checkpoint, the lock, and what writers left that were killed."""
+    litter = [*aside.parent.glob(f".{aside.name}*"), *path.parent.glob(f".{path.name}.*")]
+    for file in (*litter, *aside.parent.glob(f"{aside.name}.*")):
+        file.unlink(missing_ok=True)
 
 
 def _follow(alive: Any) -> None:
