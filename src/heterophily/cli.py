@@ -36,6 +36,7 @@ Nodes = Annotated[
     Path | None,
     typer.Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges."),
 ]
+INTERRUPTED = 130  # exit code after Ctrl-C
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -346,7 +347,7 @@ def bench(
     """Run models × datasets × splits, each once; what is there already is not run again."""
     from heterophily.bench.plan import DATASETS, MODELS, chosen_names, plan
     from heterophily.bench.run import bench
-    from heterophily.bench.supervise import Limits
+    from heterophily.bench.work import Limits
 
     graphs, absent = _graphs(chosen_names(datasets, DATASETS))
     chosen = dict(_setting(text) for text in settings or ())
@@ -400,6 +401,10 @@ def main() -> None:
     """Run the command line; problems of the input become one sentence and exit code 2."""
     try:
         app()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            _fail("interrupted; `bench` and `search` continue when the same command is given again")
+        raise
     except HeterophilyError as error:
         sys.exit(_fail(str(error)))
     except OSError as error:
