@@ -123,7 +123,9 @@ def test_significance_names_the_best_and_its_equals(runs):
     assert body["actor"][0] == body["pubmed"][0] == "cmgnn"
     assert body["pubmed"][1] == "none"
     assert "test nodes per training node: 0.42." in section
-    assert "Over actor and pubmed, Friedman's test gives χ² = 3.00, p = 0.223" in section
+    assert (
+        "on the runs that all methods share, Friedman's test gives χ² = 3.00, p = 0.223" in section
+    )
     assert "lie 2.34 or more apart" in section
     assert "* cmgnn, gcn, hog-gcn\n" in section
     assert "![Critical-difference diagram](results/ranks.png)" in section
@@ -190,7 +192,7 @@ def test_settings_and_environment_are_told(runs):
     lines = sections(page([*rest, *mixed[1:], other]))["Environment"].strip().splitlines()
     assert lines == [
         "* 17 runs: Abacus 9, python 3.12.1, torch 2.13, threads 1",
-        "* 1 runs: Abacus 9, python 3.12.1, torch 2.13, threads 2",
+        "* 1 run: Abacus 9, python 3.12.1, torch 2.13, threads 2",
     ]
 
 

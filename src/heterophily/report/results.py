@@ -132,8 +132,8 @@ def _tests(table: Table, diagram: str) -> list[str]:
         return [*lines, f"There is no test over datasets: {table.unranked}."]
     lines += [
         "",
-        f"Over {_listed(ranking.datasets)}, Friedman's test gives χ² = {ranking.chi_square:.2f}, "
-        f"p = {p_text(ranking.p)}. By Nemenyi's test two methods differ if their average ranks lie "
+        f"Over {_listed(ranking.datasets)}, on the runs that all methods share, Friedman's test gives "
+        f"χ² = {ranking.chi_square:.2f}, p = {p_text(ranking.p)}. By Nemenyi's test two methods differ if their average ranks lie "
         f"{ranking.critical_difference:.2f} or more apart. Not told apart are the methods of each group:",
         "",
         *(f"* {', '.join(clique)}" for clique in ranking.cliques),
@@ -231,7 +231,7 @@ def _settings(table: Table, runs: Sequence[Record]) -> list[str]:
 
 def _environments(runs: Sequence[Record]) -> list[str]:
     counts = Counter(_described(run.environment) for run in runs if run.environment)
-    lines = [f"* {n} runs: {text}" for text, n in counts.most_common()]
+    lines = [f"* {n} run{'s' * (n > 1)}: {text}" for text, n in counts.most_common()]
     return ["## Environment", "", *lines] if lines else []
 
 

@@ -29,6 +29,7 @@ th:first-child { text-align: left; }
 thead th { border-bottom: 2px solid; vertical-align: bottom; }
 tbody tr + tr > * { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
 small { display: block; }
+abbr { text-decoration: none; }
 .apart { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; width: 1px; }
 """
 
