@@ -134,8 +134,8 @@ def _tests(table: Table, diagram: str) -> list[str]:
         "",
         f"Over {_listed(ranking.datasets)}, on the runs that all methods share, Friedman's test gives "
         f"χ² = {ranking.chi_square:.2f}, p = {p_text(ranking.p)}. By Nemenyi's test two methods "
-        f"differ if their average ranks lie {ranking.critical_difference:.2f} or more apart. Not told apart are the "
-        "methods of each group:",
+        f"differ if their average ranks lie {ranking.critical_difference:.2f} or more apart. "
+        "Not told apart are the methods of each group:",
         "",
         *(f"* {', '.join(clique)}" for clique in ranking.cliques),
     ]
