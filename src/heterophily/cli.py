@@ -185,18 +185,42 @@ def fit(
     class_weights: Annotated[
         bool, typer.Option("--class-weights", help="Let every class count the same in the loss.")
     ] = False,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Training nodes per step; by default the whole graph at once."),
+    ] = None,
+    neighbors: Annotated[
+        str, typer.Option(help="Neighbors drawn in a batch, one number per hop, or all.")
+    ] = "10,5,2,1",
 ) -> None:
-    """Train a model on a graph and write predictions for all of its nodes."""
+    """Train a model on a graph and write predictions for all of its nodes.
+
+    Under `torchrun` several processes share each batch; the first one writes and prints.
+    """
+    from heterophily import processes
     from heterophily.data.loading import open_graph
     from heterophily.fitting import fit_model, write_results
     from heterophily.report.console import console, fit_view
 
-    chosen = dict(_setting(text) for text in settings or ())
-    graph = open_graph(source, nodes=nodes)
-    options = {"seed": seed, "device": device, "class_weights": class_weights, **chosen}
-    fitted = fit_model(graph, model, split=split or _first(graph.splits), **options)
-    paths = write_results(fitted, graph, out)
-    console().print(fit_view(fitted, graph, paths))
+    options: dict[str, Any] = dict(_setting(text) for text in settings or ())
+    options = {"seed": seed, "device": device, "class_weights": class_weights, **options}
+    options |= {"batch_size": batch_size, "neighbors": _counts(neighbors)}
+    graph = open_graph(source, nodes=nodes, mapped=batch_size is not None)
+    with processes.joined():
+        fitted = fit_model(graph, model, split=split or _first(graph.splits), **options)
+        silent = processes.number() > 0
+    if not silent:
+        paths = write_results(fitted, graph, out)
+        console().print(fit_view(fitted, graph, paths))
+
+
+def _counts(text: str) -> list[int] | str:
+    if text == "all":
+        return text
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise HeterophilyError(f"--neighbors takes 10,5 or all, got {text!r}") from error
 
 
 def _first(splits: Any) -> str | None:

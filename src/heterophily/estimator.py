@@ -15,8 +15,11 @@ from heterophily.errors import HeterophilyError
 from heterophily.files import write_atomically
 from heterophily.graph import Graph, Split
 from heterophily.htmp.building import build
+from heterophily.htmp.layerwise import evaluate
+from heterophily.htmp.layerwise import predict as predict_in_blocks
 from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
+from heterophily.htmp.sampling import NEIGHBORS, Neighbors
 from heterophily.models import find_recipe
 from heterophily.training.metrics import accuracy
 from heterophily.training.trainer import Run, train
@@ -26,7 +29,7 @@ FORMAT = "heterophily-model-1"
 
 
 class NodeClassifier:
-    """A model with its settings; `fit` trains it on a graph.
+    """A model with its settings; `fit` trains it on a graph, with a `batch_size` in batches of nodes.
 
     >>> from heterophily import load
     >>> model = NodeClassifier("mlp", max_epochs=5, width=8).fit(load("digits"), split="0")
@@ -42,11 +45,14 @@ class NodeClassifier:
         seed: int = 0,
         device: str = "auto",
         class_weights: bool = False,
+        batch_size: int | None = None,
+        neighbors: Neighbors = NEIGHBORS,
         **settings: Any,
     ) -> None:
         self.recipe = find_recipe(model)
         self.recipe.with_settings(preset=preset, **settings)  # refuses unknown settings at once
         self.preset, self.seed, self.device = preset, seed, device
+        self.batch_size, self.neighbors = batch_size, neighbors
         self.class_weights, self.settings = class_weights, settings
 
     def fit(
@@ -72,6 +78,8 @@ class NodeClassifier:
             checkpoint=checkpoint,
             progress=progress,
             class_weights=self.class_weights,
+            batch_size=self.batch_size,
+            neighbors=self.neighbors,
             **self.settings,
         )
         self.graph_: Graph | None = graph
@@ -96,6 +104,8 @@ class NodeClassifier:
 
     def embed(self, graph: Graph | None = None) -> "np.ndarray[Any, np.dtype[np.float32]]":
         """The representations before the classifier, (N, d)."""
+        if self.batch_size is not None:
+            return evaluate(self._fitted(), self._graph(graph), head=False).numpy()
         with torch.no_grad():
             return self._fitted().embed(self._on_device(graph)).cpu().numpy()
 
@@ -128,6 +138,8 @@ class NodeClassifier:
 
     def _logits(self, graph: Graph | None) -> Tensor:
         network = self._fitted().eval()
+        if self.batch_size is not None:
+            return predict_in_blocks(network, self._graph(graph))
         with torch.no_grad():
             return network.predict(self._on_device(graph))
 
@@ -140,6 +152,8 @@ class NodeClassifier:
             "preset": self.preset,
             "seed": self.seed,
             "settings": self.settings,
+            "batch_size": self.batch_size,
+            "neighbors": self.neighbors,
             "n_nodes": network.n_nodes,
             "n_features": network.n_features,
             "n_classes": network.n_classes,
@@ -163,7 +177,9 @@ class NodeClassifier:
             raise HeterophilyError(f"{source} is not a saved classifier: {error}") from error
         if facts.get("format") != FORMAT:
             raise HeterophilyError(f"{source} is not a saved classifier of format {FORMAT}")
-        model = cls(facts["model"], preset=facts["preset"], seed=facts["seed"], **facts["settings"])
+        batches = {key: facts[key] for key in ("batch_size", "neighbors") if key in facts}
+        options = {"preset": facts["preset"], "seed": facts["seed"], **batches, **facts["settings"]}
+        model = cls(facts["model"], **options)
         sized = graph or _empty_graph(facts)
         model.network_ = build(model.recipe, sized, preset=model.preset, **model.settings)
         model.network_.load_state_dict(state)

@@ -130,6 +130,7 @@ def save_graph(graph: Graph, path: Path | str) -> Path:
         "n_features": graph.n_features,
         "class_names": graph.class_names,
         "origins": {name: split.origin for name, split in graph.splits.items()},
+        "symmetric": graph.symmetric is graph.adjacency,
     }
     tensors = _tensors_of(graph)
     write_atomically(path, lambda p: save_file(tensors, p, {"graph": json.dumps(facts)}))
@@ -157,8 +158,12 @@ def _tensors_of(graph: Graph) -> dict[str, Tensor]:
     return {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
 
 
-def load_graph(path: Path | str) -> Graph:
-    """Read a graph that `save_graph` wrote."""
+def load_graph(path: Path | str, *, mapped: bool = False) -> Graph:
+    """Read a graph that `save_graph` wrote.
+
+    The arrays are maps of the file either way. With `mapped` they are believed to be as they were written and
+    not validated, so that a page is read when a batch asks for it, and a graph may be larger than memory.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             facts = json.loads((file.metadata() or {}).get("graph", "{}"))
@@ -171,26 +176,32 @@ def load_graph(path: Path | str) -> Graph:
             "write it with Graph.save"
         )
     try:
-        return _graph_of(tensors, facts)
+        return _graph_of(tensors, facts, mapped=mapped)
     except KeyError as error:
         raise HeterophilyError(f"{path} lacks {error}; write it again with Graph.save") from error
 
 
-def _graph_of(tensors: dict[str, Tensor], facts: dict[str, Any]) -> Graph:
+def _graph_of(tensors: dict[str, Tensor], facts: dict[str, Any], *, mapped: bool) -> Graph:
     ids = tensors.get("node_ids")
-    return Graph(
-        adjacency=_pattern(tensors, "adjacency", len(tensors["labels"])),
-        features=_features(tensors, facts["n_features"]),
-        labels=tensors["labels"],
-        n_classes=facts["n_classes"],
-        splits={
+    fields = {
+        "adjacency": _pattern(tensors, "adjacency", len(tensors["labels"])),
+        "features": _features(tensors, facts["n_features"]),
+        "labels": tensors["labels"],
+        "n_classes": facts["n_classes"],
+        "splits": {
             name: Split.of(*(tensors[f"splits.{name}.{part}"] for part in PARTS), origin=origin)
             for name, origin in facts["origins"].items()
         },
-        name=facts["name"],
-        node_ids=None if ids is None else tuple(json.loads(ids.numpy().tobytes())),
-        class_names=None if facts["class_names"] is None else tuple(facts["class_names"]),
-    )
+        "name": facts["name"],
+        "node_ids": None if ids is None else tuple(json.loads(ids.numpy().tobytes())),
+        "class_names": None if facts["class_names"] is None else tuple(facts["class_names"]),
+    }
+    if not mapped:
+        return Graph(**fields)
+    graph = Graph.unchecked(fields)
+    if facts.get("symmetric"):
+        graph.__dict__["symmetric"] = graph.adjacency
+    return graph
 
 
 def _pattern(tensors: dict[str, Tensor], key: str, n_columns: int) -> Pattern:

@@ -7,7 +7,7 @@ message passing works. Edge weights do not exist here: A_r is an indicator. Labe
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -214,8 +214,19 @@ class Graph:
         return self.splits[name]
 
     def replace(self, **changes: Any) -> "Graph":
-        """Copy with some fields changed and validated anew."""
-        return dataclasses.replace(self, **changes)
+        """Copy with some fields changed; what did not change is not validated again."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        if unknown := changes.keys() - fields.keys():
+            raise TypeError(f"a graph has no {', '.join(sorted(unknown))}")
+        return Graph.unchecked({**fields, **changes}, check=changes)
+
+    @classmethod
+    def unchecked(cls, fields: Mapping[str, Any], *, check: Collection[str] = ()) -> "Graph":
+        """A graph from fields of which only those to `check` are validated, large arrays in particular."""
+        made = object.__new__(cls)
+        made.__setstate__({**fields, "splits": dict(fields["splits"])})
+        check_graph(made, changed=check)
+        return made
 
     def to(self, device: torch.device | str) -> "Graph":
         """Copy on another device; splits stay with the labels' numbering."""
@@ -278,11 +289,11 @@ class Graph:
         return save_graph(self, path)
 
     @classmethod
-    def load(cls, path: Path | str) -> "Graph":
-        """Read a graph that `save` wrote."""
+    def load(cls, path: Path | str, *, mapped: bool = False) -> "Graph":
+        """Read a graph that `save` wrote; `mapped` leaves features and edges on disk until they are used."""
         from heterophily.files import load_graph
 
-        return load_graph(path)
+        return load_graph(path, mapped=mapped)
 
 
 def _as_split(value: Split | Sequence[Any]) -> Split:

@@ -21,12 +21,27 @@ if TYPE_CHECKING:
 
 
 def classification(
-    logits: Tensor, targets: Tensor, *, form: str = "nll", weights: Tensor | None = None
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    form: str = "nll",
+    weights: Tensor | None = None,
+    rest: tuple[int, float] | None = None,
 ) -> Tensor:
     """-log p_c; `ce_of_probabilities` -p_c + log Σ_k exp(p_k); `negative_probability` -p_c.
 
-    The mean over nodes, each counted with the weight of its class.
+    The mean over nodes, each counted with the weight of its class. With `rest = (k, w)` all but the last k
+    nodes are a part of more, whose weight is w: the means of both groups are weighed with w and with the
+    weight of the last k.
     """
+    if rest is not None and len(logits) > rest[0]:
+        k, whole = rest
+        halves = zip(
+            logits.split([len(logits) - k, k]), targets.split([len(targets) - k, k]), strict=True
+        )
+        part, last = (classification(*half, form=form, weights=weights) for half in halves)
+        own = float(k) if weights is None else weights[targets[-k:]].sum()
+        return (whole * part + own * last) / (whole + own)
     if form == "nll":
         return F.cross_entropy(logits, targets, weights)
     probabilities = logits.softmax(dim=1)
@@ -38,6 +53,8 @@ def classification(
 @dataclass(frozen=True)
 class Term:
     """The base of all terms: calling it is the verb."""
+
+    undivided = ""  # why the term needs all nodes at once, so that batches are wrong
 
     def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights, if the term learns."""
@@ -110,6 +127,7 @@ class PropagationLoss(Term):
     learning_rate: Number = 0.001
     n_steps: int = 10
     weight_decay: float = 0.02
+    undivided = "its loss propagates labels over the whole graph"
 
     def __post_init__(self) -> None:
         choose("propagated_labels", self.labels, ("predicted", "train_true"))
@@ -160,6 +178,7 @@ class SimilarityLoss(Term):
 
     weight: Number = 1.0
     n_pairs: int = 10_000
+    undivided = "its loss compares pairs of nodes from all over the graph"
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
         """The vector w (d) and w_0."""

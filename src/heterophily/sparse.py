@@ -137,10 +137,19 @@ class Pattern:
             )
 
     def symmetrised(self) -> "Pattern":
-        """A ∪ Aᵀ."""
+        """A ∪ Aᵀ; the same object if A is symmetric."""
+        if self._is_symmetric():
+            return self
         rows, columns = self.rows.long(), self.indices.long()
         both = torch.cat([rows, columns]), torch.cat([columns, rows])
         return Pattern.from_edges(*both, shape=self.shape).to(self.indices.device)
+
+    def _is_symmetric(self) -> bool:
+        indptr, indices = (array.cpu().numpy() for array in (self.indptr, self.indices))
+        ones = np.ones(self.n_entries, dtype=np.int8)
+        turned = sp.csr_array((ones, indices, indptr), shape=self.shape).tocsc()
+        same = np.array_equal(turned.indptr, indptr) and np.array_equal(turned.indices, indices)
+        return bool(same and self.shape[0] == self.shape[1])
 
     def without_diagonal(self) -> "Pattern":
         """A without its self-loops; the same object if there are none."""

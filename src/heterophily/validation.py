@@ -3,6 +3,7 @@
 Every message says what was wanted, what came and what to do next.
 """
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,14 @@ if TYPE_CHECKING:
     from heterophily.graph import Graph, Split
 
 
-def check_graph(graph: "Graph") -> None:
-    """Raise a `HeterophilyError` for the first thing that is wrong with the graph."""
+ARRAYS = frozenset({"adjacency", "features"})  # whose validation reads every entry
+
+
+def check_graph(graph: "Graph", *, changed: Collection[str] = ARRAYS) -> None:
+    """Raise a `HeterophilyError` for the first thing that is wrong with the graph.
+
+    Large arrays are looked at only if they are among what `changed`.
+    """
     n = graph.n_nodes
     if n == 0:
         raise HeterophilyError("the graph has no nodes; give edges, features or labels")
@@ -31,10 +38,12 @@ def check_graph(graph: "Graph") -> None:
     ):
         if names is not None and len(names) != size:
             raise HeterophilyError(f"{kind} must have {size} names, got {len(names)}")
-    _check_pattern("adjacency", graph.adjacency, n)
-    if isinstance(graph.features, Matrix):
+    if "adjacency" in changed:
+        _check_pattern("adjacency", graph.adjacency, n)
+    if "features" in changed and isinstance(graph.features, Matrix):
         _check_pattern("features", graph.features.pattern, graph.n_features)
-    _check_features(graph)
+    if "features" in changed:
+        _check_features(graph)
     _check_labels(graph)
     for name, split in graph.splits.items():
         _check_split(graph, name, split)

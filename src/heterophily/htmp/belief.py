@@ -8,7 +8,7 @@ read the answer there and nowhere else. So two kinds of soft labels are kept: `k
 nodes, from which M̂ is estimated, and `heard`, with which a node weighs the prototypes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +23,7 @@ from heterophily.graph import Features, Graph
 from heterophily.htmp.guidance import Guidance, Seen
 from heterophily.htmp.neighborhoods import Neighborhood
 from heterophily.htmp.part import Number, Setting, Text, choose
+from heterophily.htmp.sample import Sample
 from heterophily.sparse import Matrix, Pattern
 
 HEARD = ("predicted", "masked", "true")
@@ -33,16 +34,18 @@ class Prototypes(Neighborhood):
     """A_sup = 1 (N, K): every node hears the prototype of every class."""
 
     symbol = "A_sup"
+    sampled = False
 
     def indicator(self, graph: Graph) -> Pattern:
         """Unused: the operator is dense, N × K."""
-        return graph.symmetric
+        return graph.adjacency
 
 
 @dataclass(frozen=True)
 class Desired(Guidance):
     """B_sup = norm1(Ĉ M̂) (N, K): the neighborhood that a node of these classes should have had."""
 
+    looks = False
     symbol = "B_sup"
     kind = "RelaEst"
 
@@ -66,6 +69,13 @@ class Belief:
     degree_weight: Text = "three_branches"
     pseudo_labels: Text = "evaluation"
     hidden_share: Number = 0.5
+
+    @property
+    def undivided(self) -> str:
+        """Why batches are wrong: they are no training pass over all nodes."""
+        if self.pseudo_labels != "training":
+            return ""
+        return "it believes what a training pass over all nodes predicts (pseudo_labels = training)"
 
     def __post_init__(self) -> None:
         choose("supplementary_labels", self.supplementary_labels, HEARD)
@@ -105,7 +115,12 @@ class Mind(nn.Module):
 
     def begin(self, graph: Graph, x: Features, nodes: Tensor) -> None:
         """Prototypes from the training nodes, uniform soft labels elsewhere, and the first M̂."""
-        self.prototypes = prototype_features(x, graph, nodes, rule=self.belief.prototype_index)
+        rule = str(self.belief.prototype_index)
+        self.start(graph, prototype_features(x, graph, nodes, rule=rule), nodes)
+
+    def start(self, graph: Graph, prototypes: Tensor, nodes: Tensor) -> None:
+        """The same with given prototypes."""
+        self.prototypes = prototypes
         self.forget()
         self.trained = torch.zeros_like(self.trained)
         self.trained[nodes] = True
@@ -122,12 +137,17 @@ class Mind(nn.Module):
         weights = degree_weights(degrees, graph.n_classes, rule=self.belief.degree_weight)
         self.compatibility = estimated_compatibility(graph.symmetric, known, weights)
 
-    def desired(self, hidden: Tensor | None = None) -> Tensor:
-        """B_sup = norm1([Ĉ; I] M̂), (N+K, K); with `hidden`, other training nodes show their label."""
-        labels = self.heard
+    def desired(self, hidden: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:
+        """B_sup = norm1([Ĉ; I] M̂), (N+K, K); with `hidden`, other training nodes show their label.
+
+        With `nodes`, the rows of these nodes only, of which `hidden` speaks then.
+        """
+        labels = self.heard if nodes is None else self.heard[nodes]
         if hidden is not None:
-            shown = self.trained & ~hidden
-            labels = torch.where(shown.unsqueeze(1), self.known, labels)
+            trained, known = self.trained, self.known
+            if nodes is not None:
+                trained, known = trained[nodes], known[nodes]
+            labels = torch.where((trained & ~hidden).unsqueeze(1), known, labels)
         one_hot = torch.eye(labels.shape[1], dtype=labels.dtype, device=labels.device)
         return norm1(torch.cat([labels, one_hot]) @ self.compatibility)
 
@@ -140,17 +160,20 @@ class Mind(nn.Module):
         finally:
             self.heard = kept
 
-    def hide(self) -> Tensor | None:
+    def hide(self, nodes: Tensor | None = None) -> Tensor | None:
         """The training nodes that are asked in this step, drawn anew, or None if all are."""
         if self.belief.supplementary_labels != "masked":
             return None
-        drawn = torch.rand(len(self.trained), device=self.trained.device)
-        return self.trained & (drawn < self.belief.hidden_share)
+        trained = self.trained if nodes is None else self.trained[nodes]
+        drawn = torch.rand(len(trained), device=trained.device)
+        return trained & (drawn < self.belief.hidden_share)
 
-    def extended(self, graph: Graph, x: Features) -> Graph:
+    def extended(self, graph: Graph, x: Callable[[], Features]) -> Graph:
         """The graph with the prototypes as K more nodes, kept while the same graph comes again."""
+        if isinstance(graph, Sample):
+            return graph.extended(lambda: stacked(x(), self.prototypes), len(self.prototypes))
         if self._extended is None or self._extended[0] is not graph:
-            self._extended = graph, with_prototypes(graph, x, self.prototypes)
+            self._extended = graph, with_prototypes(graph, x(), self.prototypes)
         return self._extended[1]
 
 
@@ -160,18 +183,23 @@ def prototype_features(x: Features, graph: Graph, nodes: Tensor, *, rule: str) -
     `positions` takes the places of a class in the list of training nodes for node numbers, as the published
     program does by mistake: means of arbitrary nodes.
     """
-    classes, k = graph.labels[nodes], graph.n_classes
-    members = nodes if rule == "nodes" else torch.arange(len(nodes), device=nodes.device)
-    if rule == "positions":
-        members = torch.cat([members, len(nodes) + torch.arange(k, device=nodes.device)])
-        classes = torch.cat([classes, torch.arange(k, device=nodes.device)])
-        inside = members < graph.n_nodes
-        members, classes = members[inside], classes[inside]
+    members, classes = prototype_members(graph, nodes, rule=rule)
     values = x.values if isinstance(x, Matrix) else x
-    member = values.new_zeros(k, graph.n_nodes)
+    member = values.new_zeros(graph.n_classes, graph.n_nodes)
     member[classes, members] = 1
     rows = norm1(member)
     return (x.T @ rows.T).T.contiguous() if isinstance(x, Matrix) else rows @ x
+
+
+def prototype_members(graph: Graph, nodes: Tensor, *, rule: str) -> tuple[Tensor, Tensor]:
+    """The nodes whose features are averaged, and of which class they count."""
+    classes, k = graph.labels[nodes], graph.n_classes
+    if rule == "nodes":
+        return nodes, classes
+    members = torch.arange(len(nodes) + k, device=nodes.device)
+    classes = torch.cat([classes, torch.arange(k, device=nodes.device)])
+    inside = members < graph.n_nodes
+    return members[inside], classes[inside]
 
 
 def with_prototypes(graph: Graph, x: Features, prototypes: Tensor) -> Graph:

@@ -6,7 +6,7 @@ Add, weighted add, concatenation, and concatenation with learned dimensions; the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,8 @@ class Combine:
     """The base of all COMBINE: calling it is the verb."""
 
     symbol = "/"
+    # What it keeps in the memory of a scene from layer to layer, per node.
+    carries: ClassVar[tuple[str, ...]] = ()
 
     def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights of one layer; d_out is the width of a message."""
@@ -134,6 +136,7 @@ class AdaptiveConcat(Combine):
     shared: Flag = True
     gate: Text = "ordered"
     symbol = "AdaCat"
+    carries = ("gate",)
 
     def __post_init__(self) -> None:
         choose("gate", self.gate, ("ordered", "simple", "off"))

@@ -6,7 +6,7 @@ An encoder that `predicts` ends in K columns: the classifier comes before propag
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from heterophily.htmp.adaptive import degree_column
 from heterophily.htmp.guidance import RowMean, SymmetricMean
-from heterophily.htmp.neighborhoods import Raw, WithSelf
+from heterophily.htmp.neighborhoods import Neighborhood, Raw, WithSelf, structure_of
 from heterophily.htmp.part import Dense, Number, Scene, Size, Text, activate, choose, drop
 
 
@@ -22,7 +22,12 @@ from heterophily.htmp.part import Dense, Number, Scene, Size, Text, activate, ch
 class Encoder:
     """The base of all encoders: calling it with the dropped input is the verb."""
 
-    needs_structure = False  # whether a weight belongs to each node, so that no other graph fits
+    structure: ClassVar[Neighborhood | None] = None  # the neighborhood that is an input, if any
+
+    @property
+    def needs_structure(self) -> bool:
+        """Whether a weight belongs to each node, so that no other graph fits."""
+        return self.structure is not None
 
     def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights; d_in is F and d_out the width."""
@@ -118,7 +123,7 @@ class PredictBoth(Predict):
     """Z⁰ = drop_p( relu( δ (X W_x + b_x) + (1-δ)(S° W_a + b_a) ) ) W_o + b_o, (N, K) (GloGNN)."""
 
     share: Number = 0.5  # δ
-    needs_structure = True
+    structure = WithSelf()
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
         """W_x (F, d), W_a (N, d) and W_o (d, K)."""
@@ -127,7 +132,9 @@ class PredictBoth(Predict):
 
     def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
         """Features and structure, mixed and classified."""
-        filter_ = fixed_filter(scene)
+        channel = WithSelf() * SymmetricMean()
+        indicator = structure_of(WithSelf(), scene.graph)
+        filter_ = SymmetricMean().remembered(scene.graph, channel, indicator)  # S°
         structure = filter_ @ w.structure.weight + w.structure.bias
         hidden = F.relu(torch.lerp(structure, w.inner(x), self.share))
         return w.outer(drop(hidden, self.dropout, training=scene.training))
@@ -142,7 +149,7 @@ class EmbedBoth(Encoder):
 
     dropout: Number = 0.0
     structure_dropout: Text = "single"
-    needs_structure = True
+    structure = Raw()
 
     def __post_init__(self) -> None:
         choose("structure_dropout", self.structure_dropout, ("single", "double"))
@@ -158,13 +165,12 @@ class EmbedBoth(Encoder):
         p, training = self.dropout, scene.training
         again = p if self.structure_dropout == "double" else 0.0
         features = w.features(drop(x, again, training=training))
-        channel = Raw() * RowMean()
-        pattern = scene.graph.remember(Raw(), lambda: Raw().indicator(scene.graph))
-        means = RowMean().remembered(scene.graph, channel, pattern)
+        indicator = structure_of(Raw(), scene.graph)
+        means = RowMean().remembered(scene.graph, Raw() * RowMean(), indicator)
         means = drop(means, 1 - (1 - p) * (1 - again), training=training)
         weight, bias = w.structure.weight, w.structure.bias
         # Prototypes have no row in W_a: nobody hears them through R.
-        padding = weight.new_zeros(scene.n_prototypes, weight.shape[1])
+        padding = weight.new_zeros(means.shape[1] - len(weight) + 1, weight.shape[1])
         structure = means @ torch.cat([weight[:-1], padding]) + bias
         degrees = drop(degree_column(scene), p, training=training)
         structure = torch.addcmul(structure, degrees, weight[-1])
@@ -176,7 +182,7 @@ class EmbedBoth(Encoder):
 class Link(Encoder):
     """relu( [h_A ‖ h_X] W + b + h_A + h_X ), h_A = A W_A + b_A, h_X = X W_X + b_X (LINKX)."""
 
-    needs_structure = True
+    structure = Raw()
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
         """W_A (N, d), W_X (F, d) and W (2d, d)."""
@@ -189,16 +195,7 @@ class Link(Encoder):
 
     def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
         """Structure and features side by side, and added."""
-        adjacency = scene.graph.remember(Raw(), lambda: Raw().indicator(scene.graph))
-        structure = adjacency @ w.structure.weight + w.structure.bias
+        structure = structure_of(Raw(), scene.graph) @ w.structure.weight + w.structure.bias
         features = w.features(x)
         joined = w.both(torch.cat([structure, features], dim=1))
         return F.relu(joined + structure + features)
-
-
-def fixed_filter(scene: Scene) -> Any:
-    """S° = S(A + I), computed once per graph."""
-    channel = WithSelf() * SymmetricMean()
-    graph = scene.graph
-    indicator = graph.remember(channel.neighborhood, lambda: WithSelf().indicator(graph))
-    return SymmetricMean().remembered(graph, channel, indicator)

@@ -18,6 +18,7 @@ class Last:
     """Z = Z^L."""
 
     symbol = "Z^L"
+    reads_all = False  # whether states of earlier layers matter
 
     def weights(self, n_layers: int) -> dict[str, nn.Parameter]:
         """None."""
@@ -37,6 +38,7 @@ class ConcatLayers(Last):
     """Z = [Z⁰ ‖ .. ‖ Z^L]."""
 
     symbol = "Cat"
+    reads_all = True
 
     def width(self, widths: Sequence[int]) -> int:
         """The sum of all widths."""
@@ -58,6 +60,7 @@ class AdaptiveLayers(Last):
     teleport: Number = 0.1  # α
     law: Text = "ppr"
     symbol = "AdaAdd"
+    reads_all = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.law, tuple | list):

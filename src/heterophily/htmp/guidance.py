@@ -19,8 +19,9 @@ from torch.utils.checkpoint import checkpoint
 from heterophily.dropout import dropout
 from heterophily.graph import Graph
 from heterophily.htmp.channel import Channel, Complement, Diagonal, Identity, Repeated
-from heterophily.htmp.neighborhoods import Ego, Indicator, geometric_relations
+from heterophily.htmp.neighborhoods import RELATIONS, Ego, Geometric, Indicator, indicator_of
 from heterophily.htmp.part import Scene, Size, Text, choose, matrix, uniform
+from heterophily.htmp.sample import Drawn
 from heterophily.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
 
 MANY = 2**25  # values of attention, entries times heads, that may be kept at once: 128 MB each time
@@ -41,12 +42,32 @@ class Seen:
         """The entries of the neighborhood."""
         return pattern_of(self.indicator)
 
+    @property
+    def weights(self) -> Tensor | None:
+        """The weights of the neighborhood, if it has any, (m,)."""
+        found = self.indicator
+        if isinstance(found, Drawn):
+            return found.weights
+        return found.values if isinstance(found, Matrix) else None
+
+    @property
+    def importance(self) -> Tensor | None:
+        """For how many entries each stands where rows are drawn, (m,)."""
+        return self.indicator.importance if isinstance(self.indicator, Drawn) else None
+
+    @property
+    def degrees(self) -> Tensor:
+        """Entries of each row, drawn or not, (N,)."""
+        return (self.indicator if isinstance(self.indicator, Drawn) else self.pattern).degrees
+
 
 @dataclass(frozen=True)
 class Guidance:
     """The base of all guidance: `operator(seen, w)` is the verb."""
 
     per_entry = False  # whether a weight belongs to each entry, so that no other graph fits
+    looks = True  # whether it looks at the state that a channel hears, beside its messages
+    undivided = ""  # why a message needs more than its receiver's neighbors, so that batches fail
 
     @property
     def symbol(self) -> str:
@@ -79,6 +100,7 @@ class Guidance:
 class Fixed(Guidance):
     """Guidance that depends on the graph alone and is computed once."""
 
+    looks = False
     symbol = "B^d"
     kind = "DegAvg"
 
@@ -94,7 +116,7 @@ class Fixed(Guidance):
 
     def remembered(self, graph: Graph, channel: Channel, indicator: Indicator) -> Matrix:
         """The matrix of this graph and neighborhood, computed once."""
-        found: Matrix = graph.remember((self, channel.neighborhood), lambda: self.matrix(indicator))
+        found: Matrix = graph.remember((self, indicator), lambda: self.matrix(indicator))
         return found
 
 
@@ -102,6 +124,7 @@ class Fixed(Guidance):
 class Uniform(Guidance):
     """1 on every entry: I for the ego neighborhood, the plain sum for others."""
 
+    looks = False
     symbol = "I"
     kind = "DegAvg"
 
@@ -116,8 +139,7 @@ class SymmetricMean(Fixed):
 
     def matrix(self, indicator: Indicator) -> Matrix:
         """1/√(d_i d_j), times the weights of the neighborhood if it has any."""
-        root = inverse(row_sums(indicator).sqrt())
-        return scaled(indicator, root, root)
+        return scaled(indicator, *(inverse(sums.sqrt()) for sums in end_sums(indicator)))
 
 
 @dataclass(frozen=True)
@@ -134,6 +156,7 @@ class Rest(Guidance):
     """I - B: what the average of the neighbors does not explain."""
 
     of: Fixed = RowMean()
+    looks = False
     kind = "DegAvg"
 
     @property
@@ -159,6 +182,7 @@ class Attention(Guidance):
     slope: float = 0.2
     aggregate: Text = "sum"
     law: str = "heads"
+    looks = False
     symbol = "B^aw"
 
     def __post_init__(self) -> None:
@@ -188,11 +212,14 @@ class Attention(Guidance):
     def shares(self, seen: Seen, left: Tensor, right: Tensor) -> Tensor:
         """α from U_i · r and U_j · s."""
         scores = F.leaky_relu(edge_sum(seen.pattern, left, right), self.slope)
+        if seen.importance is not None:
+            stands_for = seen.importance.log()
+            scores = scores + (stands_for if scores.dim() == 1 else stands_for.unsqueeze(1))
         share = edge_softmax(seen.pattern, scores)
-        if isinstance(seen.indicator, Matrix):
-            share = share * seen.indicator.values
+        if seen.weights is not None:
+            share = share * seen.weights
         if self.aggregate == "mean":
-            degrees = seen.pattern.degrees.to(share.dtype).clamp_min(1)
+            degrees = seen.degrees.to(share.dtype).clamp_min(1)
             share = share / degrees.index_select(0, seen.pattern.rows)
         return share
 
@@ -286,7 +313,8 @@ class Gate(Guidance):
             memory[key] = gate
             seen.scene.note("gate", (seen.pattern, gate))
         share = 1 - memory[key] if self.other else memory[key]
-        means = inverse(seen.pattern.degrees.to(share.dtype))
+        share = share if seen.importance is None else share * seen.importance
+        means = inverse(seen.degrees.to(share.dtype))
         return share * means.index_select(0, seen.pattern.rows)
 
 
@@ -296,10 +324,18 @@ def pattern_of(indicator: Indicator) -> Pattern:
 
 
 def row_sums(indicator: Indicator) -> Tensor:
-    """Weighted degrees, (N,)."""
+    """Weighted degrees, (N,); of drawn rows, those of the whole ones."""
+    if isinstance(indicator, Drawn):
+        return indicator.sums
     if isinstance(indicator, Matrix):
         return segment_sum(indicator.pattern, indicator.values)
     return indicator.degrees.to(torch.get_default_dtype())
+
+
+def end_sums(indicator: Indicator) -> tuple[Tensor, Tensor]:
+    """Weighted degrees of receivers and of senders, which are the same nodes unless rows are drawn."""
+    sums = row_sums(indicator)
+    return sums, indicator.sender_sums if isinstance(indicator, Drawn) else sums
 
 
 def inverse(values: Tensor) -> Tensor:
@@ -342,7 +378,7 @@ class RelationMean(Fixed):
     def _scaled(self, graph: Graph, indicator: Indicator) -> Matrix:
         if self.degree == "relation":
             return SymmetricMean().matrix(indicator)
-        relations = geometric_relations(graph, str(self.overlap)).values()
-        degrees = 1 + torch.stack([row_sums(relation) for relation in relations]).sum(dim=0)
-        root = inverse(degrees.sqrt())
-        return scaled(indicator, root, root)
+        hoods = [Geometric(*which, self.overlap) for which in RELATIONS]
+        ends = [end_sums(indicator_of(hood, graph)) for hood in hoods]
+        degrees = (1 + torch.stack(sums).sum(dim=0) for sums in zip(*ends, strict=True))
+        return scaled(indicator, *(inverse(d.sqrt()) for d in degrees))

@@ -96,12 +96,12 @@ def ring_blocks(adjacency: Pattern, depth: int) -> Iterator[tuple[slice, list[An
         yield rows, rings
 
 
-def row_blocks(sizes: Any) -> Iterator[slice]:
-    """Slices of consecutive rows that together have at most `BLOCK` entries, or of one row."""
+def row_blocks(sizes: Any, limit: int | None = None) -> Iterator[slice]:
+    """Slices of consecutive rows that together have at most `limit` entries (`BLOCK`), or of one row."""
     ends = np.concatenate([[0], np.cumsum(sizes)])
     start = 0
     while start < len(sizes):
-        fitting = int(np.searchsorted(ends, ends[start] + BLOCK, side="right")) - 1
+        fitting = int(np.searchsorted(ends, ends[start] + (limit or BLOCK), side="right")) - 1
         stop = max(fitting, start + 1)
         yield slice(start, stop)
         start = stop

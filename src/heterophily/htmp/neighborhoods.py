@@ -19,11 +19,16 @@ if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance
 
 Indicator = Pattern | Matrix
+RELATIONS = tuple((space, quadrant) for space in ("graph", "latent") for quadrant in range(4))
 
 
 @dataclass(frozen=True)
 class Neighborhood:
     """The base of all neighborhoods: `indicator(graph)` is the verb, `*` joins a guidance."""
+
+    sampled = (
+        True  # whether a batch draws rows of it; not where a node hears itself alone, or no nodes
+    )
 
     @property
     def symbol(self) -> str:
@@ -54,6 +59,7 @@ class Ego(Neighborhood):
 
     symbol = "I"
     kind = "Raw"
+    sampled = False
 
     def indicator(self, graph: Graph) -> Pattern:
         """I."""
@@ -140,8 +146,9 @@ class Power(Neighborhood):
         return self.k
 
     def indicator(self, graph: Graph) -> Indicator:
-        """A + I; the power is taken by the operator."""
-        return WithSelf(self.extra).indicator(graph)
+        """A + I, the same for all powers; the power is taken by the operator."""
+        found: Indicator = indicator_of(WithSelf(self.extra), graph)
+        return found
 
 
 @dataclass(frozen=True)
@@ -305,6 +312,21 @@ class AllPairs(Neighborhood):
     def indicator(self, graph: Graph) -> Pattern:
         """A + I, on which the operator bases its sparse part."""
         return with_diagonal(graph.symmetric)
+
+
+def indicator_of(hood: Neighborhood, graph: Graph) -> Any:
+    """A_r of a graph, computed once; of a sample of a graph, the rows that were drawn."""
+    return graph.remember(hood, lambda: hood.indicator(graph).to(graph.labels.device))
+
+
+def structure_of(hood: Neighborhood, graph: Graph) -> Any:
+    """A_r as an input, with a column for every node of the fitted graph; a sample has whole rows of it."""
+    return graph.remember(structure_key(hood), lambda: indicator_of(hood, graph))
+
+
+def structure_key(hood: Neighborhood) -> tuple[str, Neighborhood]:
+    """Under which a graph remembers a neighborhood as an input."""
+    return "structure", hood
 
 
 def in_precision(matrix: Matrix) -> Matrix:

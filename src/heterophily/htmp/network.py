@@ -18,8 +18,10 @@ from heterophily.htmp.combine import Combine, Only
 from heterophily.htmp.encoder import AsIs, Embed
 from heterophily.htmp.features import normalised
 from heterophily.htmp.guidance import Seen
+from heterophily.htmp.neighborhoods import indicator_of, structure_of
 from heterophily.htmp.part import Dense, Scene, Size, Weights, activate, drop
 from heterophily.htmp.recipe import Recipe
+from heterophily.htmp.sample import Sample, origin
 from heterophily.losses import classification
 
 NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
@@ -54,26 +56,40 @@ class Layer(nn.Module):
 
     def forward(self, heard: dict[str, Any], scene: Scene) -> Tensor:
         """Z^l from the states that the channels hear."""
-        states = [heard[channel.hears] for channel in self.channels]
-        messages = self.messages(states, scene)
-        z = self.combination(messages, states[0], self.combine, scene)
-        z = self.recipe.transform.finish(z, messages, self.transform, scene.layer)
-        z = z if self.residual is None else z + self.residual(heard["previous"])
-        z = z if self.norm is None else self.norm(z)
-        return activate(z, str(self.recipe.activation)) if self.active else z
+        states = self.states(heard)
+        return self.update(self.messages(states, scene), states[0], heard["previous"], scene)
+
+    def states(self, heard: dict[str, Any]) -> list[Any]:
+        """The state that each channel hears."""
+        return [heard[channel.hears] for channel in self.channels]
+
+    def spread(self, states: Sequence[Any], scene: Scene) -> list[Tensor]:
+        """U_r = Z W_r for every channel, node by node."""
+        spread = self.recipe.transform.spread(states, self.transform, self.size)
+        spread = [drop(u, self.recipe.dropout.message, training=scene.training) for u in spread]
+        return [torch.relu(u) if self._relu(c, "before") else u for c, u in self._pairs(spread)]
 
     def messages(self, states: Sequence[Any], scene: Scene) -> list[Tensor]:
         """(A_r ⊙ B_r) Z W_r for every channel."""
-        recipe, size = self.recipe, self.size
-        spread = recipe.transform.spread(states, self.transform, size)
-        spread = [drop(u, recipe.dropout.message, training=scene.training) for u in spread]
-        spread = [torch.relu(u) if self._relu(c, "before") else u for c, u in self._pairs(spread)]
+        return self.gather(states, self.spread(states, scene), scene)
+
+    def gather(self, states: Sequence[Any], spread: Sequence[Tensor], scene: Scene) -> list[Tensor]:
+        """(A_r ⊙ B_r) U_r for every channel."""
         operators = [
             self._operator(r, channel, states[r], spread[r], scene)
             for r, channel in enumerate(self.channels)
         ]
-        settled = recipe.transform.settle(apply_all(operators, spread), self.transform, size)
+        messages = apply_all(operators, spread)
+        settled = self.recipe.transform.settle(messages, self.transform, self.size)
         return [torch.relu(m) if self._relu(c, "after") else m for c, m in self._pairs(settled)]
+
+    def update(self, messages: Sequence[Tensor], first: Any, previous: Any, scene: Scene) -> Tensor:
+        """Z^l from the messages of all channels and what the first one heard, node by node."""
+        z = self.combination(messages, first, self.combine, scene)
+        z = self.recipe.transform.finish(z, messages, self.transform, scene.layer)
+        z = z if self.residual is None else z + self.residual(previous)
+        z = z if self.norm is None else self.norm(z)
+        return activate(z, str(self.recipe.activation)) if self.active else z
 
     def _pairs(self, items: Sequence[Any]) -> list[tuple[Channel, Any]]:
         return list(zip(self.channels, items, strict=True))
@@ -163,12 +179,17 @@ class Network(nn.Module):
         """Logits (N, K)."""
         z = self._states(graph)
         z = drop(z, self.recipe.dropout.head, training=self.training)
-        logits: Tensor = z[:, : self.n_classes] if self.head is None else self.head(z)
+        logits = self.classify(z)
         if self.mind is None:
             return logits
         assert self.scene is not None
         self.scene.memory |= {"representation": z, "logits": logits}
         return logits[: graph.n_nodes]
+
+    def classify(self, z: Tensor) -> Tensor:
+        """Logits from the fused representation."""
+        logits: Tensor = z[:, : self.n_classes] if self.head is None else self.head(z)
+        return logits
 
     def predict(self, graph: Graph) -> Tensor:
         """Logits of any graph; soft labels of nodes that training never saw are found on the way."""
@@ -195,20 +216,22 @@ class Network(nn.Module):
         """Z, the fused representation before the head, one row per node."""
         return self._states(graph)[: graph.n_nodes]
 
-    def _scene(self, graph: Graph) -> Scene:
-        x = self.input(graph)
+    def open(self, graph: Graph, *, reads: bool = True) -> Scene:
+        """What parts see in a forward pass; without `reads` none of them looks at X."""
         if self.mind is None:
-            return Scene(graph, x, self.training, self.common)
-        working = self.mind.extended(graph, x)
-        scene = Scene(working, working.features, self.training, self.common)
+            return Scene(graph, self.input(graph) if reads else None, self.training, self.common)
+        working = self.mind.extended(graph, lambda: self.input(graph))
+        x = working.features if reads else None
+        scene = Scene(working, x, self.training, self.common)
         scene.n_prototypes = self.n_classes
-        hidden = self.mind.hide() if self.training else None
-        scene.memory |= {"desired": self.mind.desired(hidden), "hidden": hidden}
+        nodes = origin(graph)
+        hidden = self.mind.hide(nodes) if self.training else None
+        scene.memory |= {"desired": self.mind.desired(hidden, nodes), "hidden": hidden}
         return scene
 
     def _states(self, graph: Graph) -> Any:
-        self._check(graph)
-        recipe, scene = self.recipe, self._scene(graph)
+        self.check(graph)
+        recipe, scene = self.recipe, self.open(graph)
         x, outputs = scene.x, []
         for layers in self.stacks:
             dropped = drop(x, recipe.dropout.input, training=self.training)
@@ -216,14 +239,15 @@ class Network(nn.Module):
             states = [scene.first]
             for layer, module in enumerate(cast("nn.ModuleList", layers), start=1):
                 scene.layer = layer
-                states.append(module(self._heard(states, scene), scene))
+                states.append(module(self.hear(states, scene), scene))
             outputs.append(recipe.fuse(states, self.fuse))
         self.scene = scene
         if self.combine is None:
             return outputs[0]
         return recipe.combine(outputs, None, self.combine, scene)
 
-    def _heard(self, states: list[Any], scene: Scene) -> dict[str, Any]:
+    def hear(self, states: list[Any], scene: Scene) -> dict[str, Any]:
+        """The states that channels may listen to, after those of the layers so far."""
         previous, recipe = states[-1], self.recipe
         if recipe.skip is not None:
             previous = recipe.skip(previous, self.skip, scene)
@@ -246,13 +270,20 @@ class Network(nn.Module):
         for term, w in zip(self.recipe.losses, self.terms, strict=True):
             term.begin(self, graph, nodes, w)
 
-    def loss(self, logits: Tensor, graph: Graph, nodes: Tensor) -> Tensor:
-        """The classification loss on `nodes` plus the terms of the recipe, after a forward pass."""
+    def loss(
+        self, logits: Tensor, graph: Graph, nodes: Tensor, *, standing_for: float | None = None
+    ) -> Tensor:
+        """The classification loss on `nodes` plus the terms of the recipe, after a forward pass.
+
+        In a batch the nodes are `standing_for` all training nodes, beside whose weight that of the
+        prototypes, which are in every batch, must not grow.
+        """
         form, labels, asked = self.recipe.settings["loss"], graph.labels, nodes
+        options: dict[str, Any] = {"form": form, "weights": self.class_weights}
         if self.mind is not None:
             logits, labels, asked = self._asked(nodes)
-        weights = self.class_weights
-        total = classification(logits[asked], labels[asked], form=form, weights=weights)
+            options["rest"] = (self.n_classes, standing_for) if standing_for else None
+        total = classification(logits[asked], labels[asked], **options)
         for term, w in zip(self.recipe.losses, self.terms, strict=True):
             total = total + term(self, self.scene, nodes, w)
         return total
@@ -276,16 +307,18 @@ class Network(nn.Module):
         if self.mind is not None:
             self.mind.believe(graph, logits.detach().softmax(dim=1))
 
-    def _check(self, graph: Graph) -> None:
+    def check(self, graph: Graph) -> None:
+        """Refuse a graph that the weights do not fit."""
         if graph.n_features != self.n_features:
             raise HeterophilyError(
                 f"{self.recipe.name} was built for {self.n_features} features, "
                 f"{graph.name} has {graph.n_features}"
             )
-        if graph.n_nodes != self.n_nodes and self.bound:
+        whole = graph.whole if isinstance(graph, Sample) else graph
+        if whole.n_nodes != self.n_nodes and self.bound:
             raise HeterophilyError(
                 f"{self.recipe.name} {self.bound}: it was built for {self.n_nodes} nodes and cannot "
-                f"take the {graph.n_nodes} of {graph.name}; fit it anew, or choose another model"
+                f"take the {whole.n_nodes} of {graph.name}; fit it anew, or choose another model"
             )
 
 
@@ -294,5 +327,5 @@ def _wants_input_layer(recipe: Recipe) -> bool:
 
 
 def _indicator(channel: Channel, graph: Graph) -> Any:
-    hood, device = channel.neighborhood, graph.labels.device
-    return graph.remember(hood, lambda: hood.indicator(graph).to(device))
+    find = structure_of if channel.hears == "nodes" else indicator_of
+    return find(channel.neighborhood, graph)

@@ -137,6 +137,22 @@ class Recipe:
         return dataclasses.replace(decided, channels=kept)
 
     @property
+    def undivided(self) -> str:
+        """Why the method cannot be trained or evaluated in batches of nodes; nothing if it can."""
+        if any(isinstance(value, Setting) for value in (*self.settings.values(), self.belief)):
+            return self.with_settings().undivided
+        parts = [*(channel.guidance for channel in self.channels), *self.losses]
+        parts += [self.belief] if self.belief is not None else []
+        if self.defaults["norm"] == "batch":
+            return "norm = batch averages over all nodes; take norm = layer"
+        return next((part.undivided for part in parts if part.undivided), "")
+
+    @property
+    def carries(self) -> tuple[str, ...]:
+        """What parts keep in the memory of a scene from layer to layer, per node."""
+        return (*self.combine.carries, *(self.skip.carries if self.skip else ()))
+
+    @property
     def row(self) -> dict[str, Any]:
         """The row of the paper's table as plain data."""
         return {

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heterophily.htmp.guidance import Guidance, Seen, SymmetricMean, inverse, pattern_of
+from heterophily.htmp.guidance import Guidance, Seen, SymmetricMean, end_sums, pattern_of
 from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.part import Dense, Number, Size, Text, choose, scalar
 from heterophily.sparse import Matrix, Pattern, sddmm, segment_sum
@@ -22,6 +22,7 @@ class SignedSimilarity(Guidance):
 
     sign: int = 1
     normalisation: Text = "symmetric"
+    looks = False
     kind = "RelaEst"
 
     def __post_init__(self) -> None:
@@ -51,15 +52,13 @@ class SignedSimilarity(Guidance):
         graph = seen.scene.graph
 
         def compute() -> tuple[Tensor, Tensor]:
-            degrees = (seen.pattern.degrees + 1).to(torch.get_default_dtype())
+            times = 1 if seen.importance is None else seen.importance
+            receivers, senders = (sums + 1 for sums in end_sums(seen.indicator))
+            rows = receivers.index_select(0, seen.pattern.rows)
             if self.normalisation == "row":
-                edge = inverse(degrees).index_select(0, seen.pattern.rows)
-                return edge, torch.zeros_like(edge)
-            root = degrees.sqrt()
-            rows, columns = (
-                root.index_select(0, i) for i in (seen.pattern.rows, seen.pattern.indices)
-            )
-            return 1 / (rows * columns), columns / rows - 1
+                return times / rows, torch.zeros_like(rows)
+            rows, columns = rows.sqrt(), senders.sqrt().index_select(0, seen.pattern.indices)
+            return times / (rows * columns), columns / rows - 1
 
         pair: tuple[Tensor, Tensor] = graph.remember(("ggcn", self.normalisation), compute)
         return pair
@@ -85,6 +84,7 @@ class EstimatedHomophily(Guidance):
     topology_weight: float = 1.0  # ξ
     width: Number = 64  # of the attribute model
     per_entry = True
+    undivided = "it learns a weight for every pair of nodes and divides by sums of whole rows"
     symbol = "B^re"
     kind = "RelaEst"
 
@@ -145,6 +145,7 @@ class ClosedForm(Guidance):
     gamma: Number = 0.5
     n_orders: Number = 2
     variant: Text = "glognn"
+    undivided = "its coefficients join every node with every node"
     symbol = "B^re"
     kind = "RelaEst"
 

@@ -23,6 +23,7 @@ class DecayedSkip:
     dropout: Number = 0.0
     decay: Flag = True
     least_layers = 2
+    carries = ("carried",)  # kept in the memory of a scene from layer to layer, per node
 
     def weights(self, size: Size) -> dict[str, nn.Module]:
         """W_0 (F, d) and b_0."""

@@ -1,4 +1,4 @@
-"""One trainer for every recipe: full-batch Adam, early stopping, the best state restored.
+"""One trainer for every recipe: Adam on the whole graph, early stopping, the best state restored.
 
 Training sees the labels of training and validation nodes only; the test nodes are scored once, at the end.
 """
@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,11 +19,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from heterophily import processes
 from heterophily.errors import HeterophilyError
 from heterophily.graph import Graph, Split
 from heterophily.htmp.building import build
 from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
+from heterophily.htmp.sampling import NEIGHBORS, Neighbors
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from heterophily.training.metrics import accuracy, all_metrics
 from heterophily.training.optimizers import make_optimizers
@@ -91,18 +94,35 @@ def train(
     checkpoint: Path | None = None,
     progress: bool = True,
     class_weights: bool = False,
+    batch_size: int | None = None,
+    neighbors: Neighbors = NEIGHBORS,
     on_improvement: Watch | None = None,
     **settings: Any,
 ) -> tuple[Network, Run]:
-    """Train a model on a split; the network comes back in its best state, in evaluation mode."""
+    """Train a model on a split; the network comes back in its best state, in evaluation mode.
+
+    With a `batch_size` in batches of training nodes and drawn `neighbors`, else on the whole graph.
+    """
     place = choose_device(device)
     seed_everything(seed)
     network = build(model, graph, preset=preset, **settings).to(place)
-    trainer = Trainer(
-        network, graph, split=split, seed=seed, device=place, class_weights=class_weights
+    facts: dict[str, Any] = {"split": split, "seed": seed, "device": place}
+    trainer = trainer_for(batch_size, neighbors)(
+        network, graph, class_weights=class_weights, **facts
     )
     trainer.on_improvement = on_improvement
     return network, trainer.run(checkpoint=checkpoint, progress=progress)
+
+
+def trainer_for(batch_size: int | None, neighbors: Neighbors) -> Callable[..., "Trainer"]:
+    """The trainer for whole graphs, or the one for batches."""
+    from heterophily.training.batches import BatchTrainer
+
+    if batch_size is not None:
+        return partial(BatchTrainer, batch_size=batch_size, neighbors=neighbors)
+    if processes.count() > 1:
+        raise HeterophilyError("several processes share batches; give a batch_size, such as 1024")
+    return Trainer
 
 
 class Trainer:
@@ -120,36 +140,43 @@ class Trainer:
     ) -> None:
         self.network, self.seed, self.device = network, seed, device
         self.settings = network.recipe.settings
-        self.graph = graph if graph.labels.device == device else graph.to(device)
+        self.graph = self._placed(graph)
         graph.replace(splits={split.origin: split})  # refuses a split that does not fit
-        self.nodes = {part: nodes.to(device) for part, nodes in split.parts.items()}
+        place = self.graph.labels.device
+        self.nodes = {part: nodes.to(place) for part, nodes in split.parts.items()}
         if not len(self.nodes["val"]):
             raise HeterophilyError("training needs validation nodes to know when to stop; add some")
         known = torch.cat([self.nodes["train"], self.nodes["val"]])
         self.shown = self.graph.showing(known)
-        network.class_weights = balanced(self.shown, self.nodes["train"]) if class_weights else None
+        weights = balanced(self.shown, self.nodes["train"]).to(device) if class_weights else None
+        network.class_weights = weights
         self.best, self.curve = Best(int(self.settings["patience"])), Curve()
         self.on_improvement: Watch | None = None
 
     @property
     def key(self) -> str:
+        """The facts in short."""
+        return hashlib.sha256(json.dumps(self.facts).encode()).hexdigest()
+
+    @property
+    def facts(self) -> dict[str, Any]:
         """What a checkpoint must agree on to be continued."""
-        facts = {
+        return {
             "recipe": repr(self.network.recipe),
             "graph": self.graph.checksum,
             "nodes": [self.nodes[part].tolist() for part in ("train", "val")],
             "seed": self.seed,
             "class_weights": self.network.class_weights is not None,
         }
-        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
     def run(self, *, checkpoint: Path | None = None, progress: bool = True) -> Run:
         """Train until patience runs out, restore the best state and score all parts."""
         start, stopped = time.perf_counter(), "max_epochs"
-        self.network.begin(self.shown, self.nodes["train"])
+        self._begin()
         self.optimizers = make_optimizers(self.network)
         first = self._resume(checkpoint)
-        with _bar(int(self.settings["max_epochs"]), shown=progress) as advance:
+        shown = progress and not processes.number()
+        with _bar(int(self.settings["max_epochs"]), shown=shown) as advance:
             try:
                 for epoch in range(first, int(self.settings["max_epochs"])):
                     self._epoch(epoch)
@@ -166,30 +193,51 @@ class Trainer:
         start = time.perf_counter()
         network, graph = self.network, self.shown
         network.train()
-        for optimizer in self.optimizers:
-            optimizer.zero_grad()
-        heard = network(graph)
-        loss = network.loss(heard, graph, self.nodes["train"])
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise HeterophilyError(
-                f"the loss became {value} in epoch {epoch} of {network.recipe.name}; lower learning_rate "
-                f"(now {self.settings['learning_rate']}) or normalise the features with feature_norm"
-            )
-        loss.backward()
-        for optimizer in self.optimizers:
-            optimizer.step()
+        value, heard = self._learn(epoch)
         network.eval()
-        with torch.no_grad():
-            logits = network(graph)
+        logits = self._evaluate()
         reached = accuracy(logits, graph.labels, self.nodes["val"])
         if self.best.see(reached, epoch, network):
-            network.improve(graph, heard if network.learns_from_training else logits)
+            self._improve(heard if network.learns_from_training else logits)
             if self.on_improvement is not None:
                 self.on_improvement(epoch, network, logits)
         self.curve.loss.append(value)
         self.curve.val_accuracy.append(reached)
         self.curve.seconds.append(time.perf_counter() - start)
+
+    def _placed(self, graph: Graph) -> Graph:
+        return graph if graph.labels.device == self.device else graph.to(self.device)
+
+    def _begin(self) -> None:
+        self.network.begin(self.shown, self.nodes["train"])
+
+    def _learn(self, epoch: int) -> tuple[float, Tensor]:
+        """One step; the loss and the logits of the training pass."""
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+        heard = self.network(self.shown)
+        loss = self.network.loss(heard, self.shown, self.nodes["train"])
+        value = self._finite(float(loss.detach()), epoch)
+        loss.backward()
+        for optimizer in self.optimizers:
+            optimizer.step()
+        return value, heard
+
+    def _finite(self, value: float, epoch: int) -> float:
+        if math.isfinite(value):
+            return value
+        raise HeterophilyError(
+            f"the loss became {value} in epoch {epoch} of {self.network.recipe.name}; lower learning_rate "
+            f"(now {self.settings['learning_rate']}) or normalise the features with feature_norm"
+        )
+
+    def _evaluate(self) -> Tensor:
+        with torch.no_grad():
+            logits: Tensor = self.network(self.shown)
+        return logits
+
+    def _improve(self, logits: Tensor) -> None:
+        self.network.improve(self.shown, logits)
 
     def _resume(self, checkpoint: Path | None) -> int:
         self._saved = time.monotonic()
@@ -201,7 +249,9 @@ class Trainer:
         return int(content["epoch"]) + 1
 
     def _keep(self, checkpoint: Path | None, epoch: int) -> None:
-        if checkpoint is None or time.monotonic() - self._saved < CHECKPOINT_SECONDS:
+        if checkpoint is None or processes.number():
+            return
+        if time.monotonic() - self._saved < CHECKPOINT_SECONDS:
             return
         save_checkpoint(
             checkpoint,
@@ -218,8 +268,7 @@ class Trainer:
         if self.best.state:
             self.network.load_state_dict(self.best.state)
         self.network.eval()
-        with torch.no_grad():
-            logits = self.network(self.shown)
+        logits = self._evaluate()
         labels, times = self.graph.labels, self.curve.seconds
         known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
         return Run(
