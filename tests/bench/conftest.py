@@ -1,5 +1,6 @@
 """What the tests of the benchmark share: a small graph in a file, recipes that misbehave, the command."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -202,11 +203,12 @@ class Command:
             return []
 
     def kill(self):
-        """End the command as nothing can prevent, and see its processes end too."""
-        family = self.ps.children(recursive=True)
+        """End the command as nothing can prevent, and see its processes end too; whether it was running."""
+        family = self.ps.children(recursive=True) if self.process.poll() is None else []
         self.process.kill()
-        self.process.wait()
+        hit = self.process.wait() == -signal.SIGKILL
         wait_until(lambda: not any(map(_alive, family)), "the end of the training processes")
+        return hit
 
     def end(self):
         """Wait for the end: the exit code and what was printed."""

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,44 +50,45 @@ def bench(
     found = [settled(path_of(folder, cell.blank), terms) for cell in cells]
     missing = [cell for cell, record in zip(cells, found, strict=True) if record is None]
     display = Display([r for r in found if r], missing, workers=workers, quiet=quiet)
+    unwritten = ""
     with display, _interruptible(), engine_of(engine, address):
-        while missing:
+        while missing and not unwritten:
             busy = []
             for outcome in _outcomes(missing, folder, terms, workers):
-                _keep(outcome, folder, terms)
+                unwritten = unwritten or _keep(outcome, folder, terms)
+                if unwritten:
+                    stopping.set()
                 display.show(outcome)
                 busy += [outcome.cell] * (outcome.word == "busy")
             missing = busy
             time.sleep(WAIT if missing else 0)
+    if unwritten:
+        raise HeterophilyError(
+            f"a record could not be written to {folder} ({unwritten}); make room on the disk and run the "
+            "same command again: it continues with what is there"
+        )
     return [read_record(path_of(folder, cell.blank)) for cell in cells]
 
 
 def _outcomes(cells: Iterable[Cell], folder: Path, terms: Terms, workers: int) -> Iterator[Outcome]:
-    """Outcomes as they come; all runs end when the one who asks for them does."""
+    """Outcomes as they come."""
     parallel = Parallel(
         n_jobs=workers, batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered"
     )
-    with closing(parallel(delayed(supervise)(cell, folder, terms) for cell in cells)) as outcomes:
-        yield from outcomes
+    jobs = (delayed(supervise)(c, folder, terms) for c in cells if not stopping.is_set())
+    yield from parallel(jobs)
 
 
-def _keep(outcome: Outcome, folder: Path, terms: Terms) -> None:
-    """Records of other machines come back with the outcome; write those that are not here."""
-    reason = outcome.reason
-    if outcome.record is not None and not outcome.word:
-        try:
-            if settled(path_of(folder, outcome.record), terms) is None:
-                write_record(folder, outcome.record)
-            return
-        except OSError as error:
-            reason = str(error)
-    elif outcome.word != "unwritten":
-        return
-    stopping.set()
-    raise HeterophilyError(
-        f"a record could not be written to {folder} ({reason}); make room on the disk and run the same "
-        "command again: it continues with what is there"
-    )
+def _keep(outcome: Outcome, folder: Path, terms: Terms) -> str:
+    """Write a record of another machine that is not here; why one could not be written, if so."""
+    if outcome.record is None or outcome.word:
+        return outcome.reason
+    try:
+        if settled(path_of(folder, outcome.record), terms) is None:
+            write_record(folder, outcome.record)
+    except OSError as error:
+        return str(error)
+    return ""
 
 
 @contextmanager

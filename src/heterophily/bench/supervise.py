@@ -56,7 +56,7 @@ def supervise(cell: Cell, folder: Path, terms: Terms) -> Outcome:
     if kind == "interrupted" or child.exitcode == BUSY:
         return Outcome(cell, None, "busy" if child.exitcode == BUSY else "stopped")
     if child.exitcode == UNWRITTEN:
-        return Outcome(cell, None, "unwritten", told)
+        return Outcome(cell, None, "unwritten", told or "no reason was told")
     if not kind:
         kind, reason = "killed", f"the process ended with {_ending(child.exitcode)}"
     return _failed(cell, folder, terms, kind, reason)

@@ -71,7 +71,7 @@ def work(cell: Cell, folder: Path, terms: Terms, alive: Any) -> None:
     except Timeout:
         os._exit(BUSY)
     except OSError as error:
-        alive.send(str(error))
+        alive.send(str(error) or repr(error))
         os._exit(UNWRITTEN)
 
 
