@@ -168,12 +168,14 @@ def marked_dropout(monkeypatch):
     """
     rates = []
 
-    def dropout(x, p=0.5, training=True, inplace=False):
-        if training:
-            rates.append(p)
-        return mark(x, p) if training else x
+    def dropout(x, p):
+        if not p:
+            return x
+        rates.append(p)
+        return mark(x, p)
 
-    monkeypatch.setattr(torch.nn.functional, "dropout", dropout)
+    for module in ("sparse", "htmp.part", "htmp.guidance"):
+        monkeypatch.setattr(f"heterophily.{module}.dropout", dropout)
     return rates
 
 

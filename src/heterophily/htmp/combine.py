@@ -164,13 +164,18 @@ class AdaptiveConcat(Combine):
         if self.gate == "off":
             return w.norm(mean)
         gate = self.order(messages, w, scene)
-        wide = gate.repeat_interleave(ego.shape[1] // gate.shape[1], dim=1)
+        chunks, width = gate.shape[1], ego.shape[1]
+        # A product repeats columns faster than a copy, and its gradient adds them up again.
+        repeat = torch.eye(chunks, dtype=gate.dtype, device=gate.device)
+        wide = gate @ repeat.repeat_interleave(width // chunks, dim=1)
         return w.norm(torch.lerp(mean, ego, wide))
 
     def order(self, messages: Messages, w: Any, scene: Scene) -> Tensor:
         """g^l (N, c), non-decreasing along chunks and along layers."""
         dense = (scene.common if self.shared else w).gate
-        raw = dense(torch.cat(list(messages), dim=1))
+        ego, mean = messages
+        upper, lower = dense.weight.split(ego.shape[1])
+        raw = torch.addmm(torch.addmm(dense.bias, ego, upper), mean, lower)
         if self.gate == "simple":
             return torch.sigmoid(raw)
         opened = raw.softmax(dim=1).cumsum(dim=1)
