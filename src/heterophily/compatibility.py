@@ -62,16 +62,20 @@ def discriminability(matrix: Tensor) -> float:
     return float(1 - off_diagonal / (len(rows) * (len(rows) - 1)))
 
 
-def neighborhood_overlap(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
+def neighborhood_overlap(
+    adjacency: Pattern, labels: Tensor, n_classes: int, *, among: Tensor | None = None
+) -> Tensor:
     """How much two classes overlap in their semantic neighborhoods, (K, K), from 0 to 1.
 
     The nodes of classes a and b are compared along the line through their means, M_a - M_b; the
     overlap is 1 - max_t |F_a(t) - F_b(t)| for the two distributions F on that line. The best
-    threshold on it errs for half of the overlap, so 1 means indistinguishable by neighborhood.
+    threshold on it errs for half of the overlap, so 1 means indistinguishable by neighborhood. With a mask
+    `among` only its nodes are compared, along the lines of all nodes.
     """
     neighborhoods = semantic_neighborhoods(adjacency, labels, n_classes)
     means = observed_compatibility(adjacency, labels, n_classes)
     nonempty = neighborhoods.sum(dim=1) > 0
+    nonempty = nonempty if among is None else nonempty & among
     members = [neighborhoods[nonempty & (labels == k)] for k in range(n_classes)]
     overlap = torch.ones(n_classes, n_classes, dtype=torch.double)
     for a in range(n_classes):

@@ -1,0 +1,255 @@
+"""Ablation: what a method loses without one of its parts (paper, Table 3).
+
+CMGNN loses its supplementary messages, its discrimination loss, or both. Any other recipe loses each channel,
+each loss and its structure input in turn, as far as what remains is still a network; where there is but one
+channel, the node itself takes its place.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heterophily.graph import Graph
+from heterophily.htmp.building import build
+from heterophily.htmp.channel import Channel
+from heterophily.htmp.combine import Only
+from heterophily.htmp.encoder import Embed, Predict
+from heterophily.htmp.guidance import Uniform
+from heterophily.htmp.neighborhoods import Ego
+from heterophily.htmp.part import resolve
+from heterophily.htmp.recipe import Recipe
+from heterophily.models import find_recipe
+from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
+from heterophily.settings import tuned
+from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
+from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
+
+NAME = "ablation"
+FULL = "full"
+PAPER = {
+    FULL: CMGNN,
+    "without supplementary messages": WITHOUT_SUPPLEMENT,
+    "without discrimination loss": WITHOUT_DISCRIMINATION,
+    "without both": WITHOUT_BOTH,
+}
+# What a network raises when a part is gone that another one relies on.
+BROKEN = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+def study_ablation(
+    graph: Graph,
+    model: str | Recipe = "cmgnn",
+    *,
+    variants: Mapping[str, Recipe] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    workers: int = 1,
+    out: Path | str | None = None,
+    **options: Any,
+) -> Study:
+    """Train a method whole and without its parts: test accuracy per variant and split, in percent.
+
+    Options are those of `trials_of`.
+    """
+    recipe = find_recipe(model)
+    values = {**tuned(recipe.name, graph.name), **(settings or {})}
+    chosen = variants or variants_of(recipe, graph, values)
+    trials: list[Trial] = []
+    for variant, changed in chosen.items():
+        trials += trials_of(
+            graph,
+            changed,
+            settings=settings,
+            tuned_as=(recipe.name, graph.name),
+            model=recipe.name,
+            variant=variant,
+            **options,
+        )
+    study = Study.opened(NAME, out)
+    run_trials(trials, measure, study, workers=workers, paper=in_paper)
+    return study
+
+
+def measure(trial: Trial) -> Tables:
+    """Accuracy of one run."""
+    trained = trial.train()
+    run, parameters = trained.run, sum(p.numel() for p in trained.network.parameters())
+    row: Row = {
+        "test_accuracy": trained.test_accuracy,
+        "val_accuracy": 100 * run.scores["val"]["accuracy"],
+        "best_epoch": run.best_epoch,
+        "n_epochs": run.n_epochs,
+        "parameters": parameters,
+    }
+    return {"": [row]}
+
+
+def in_paper(row: Row) -> float | None:
+    """The mean accuracy that the paper prints for the model, variant and dataset of a row, if any."""
+    from heterophily.errors import HeterophilyError
+    from heterophily.report import paper
+
+    if row["model"] != "cmgnn":
+        return None
+    try:
+        return paper.ablation(str(row["variant"]).replace(" ", "_"), row["dataset"]).mean
+    except HeterophilyError:
+        return None
+
+
+def variants_of(recipe: Recipe, graph: Graph, settings: Mapping[str, Any]) -> dict[str, Recipe]:
+    """The method itself and every way to leave out one of its parts that gives a network."""
+    if recipe == CMGNN:
+        return dict(PAPER)
+    decided = recipe.with_settings(**settings)
+    found = {FULL: recipe}
+    candidates = {
+        **_without_channels(recipe, decided),
+        **_without_losses(recipe),
+        **_without_structure(recipe, decided),
+    }
+    for variant, changed in candidates.items():
+        if works(changed, graph, settings):
+            found[variant] = changed
+    return found
+
+
+def works(recipe: Recipe, graph: Graph, settings: Mapping[str, Any]) -> bool:
+    """Whether a recipe builds and gives finite logits and a loss."""
+    nodes = graph.labelled.nonzero().squeeze(1)
+    try:
+        network = build(recipe, graph, **settings)
+        network.begin(graph, nodes)
+        logits = network(graph)
+        loss = network.loss(logits, graph, nodes)
+    except BROKEN:
+        return False
+    return logits.shape == (graph.n_nodes, graph.n_classes) and bool(torch.isfinite(loss))
+
+
+def _without_channels(recipe: Recipe, decided: Recipe) -> dict[str, Recipe]:
+    # Channels that the settings switch off are gone already.
+    live = [channel for channel in recipe.channels if _is_live(channel, decided)]
+    names = _names_of(decided.channels)
+    return {
+        f"without {name}": replace(
+            recipe,
+            name=f"{recipe.name} without {name}",
+            channels=tuple(live[:number] + live[number + 1 :]) or (Ego() * Uniform(),),
+            combine=Only() if len(live) <= 2 and not recipe.separate else recipe.combine,
+        )
+        for number, name in enumerate(names)
+        if len(live) > 1 or name != "I"
+    }
+
+
+def _is_live(channel: Channel, decided: Recipe) -> bool:
+    return bool(resolve(channel.when, decided.settings))
+
+
+def _names_of(channels: Sequence[Channel]) -> list[str]:
+    """The neighborhood, then with the guidance, then with a number, until no two are alike."""
+    hoods = [c.neighborhood.symbol if c.hears != "nodes" else "structure channel" for c in channels]
+    pairs = [f"{hood} ⊙ {c.symbol}" for hood, c in zip(hoods, channels, strict=True)]
+    names = [h if hoods.count(h) == 1 else p for h, p in zip(hoods, pairs, strict=True)]
+    return [
+        name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
+        for i, name in enumerate(names)
+    ]
+
+
+def _without_losses(recipe: Recipe) -> dict[str, Recipe]:
+    return {
+        f"without {_words(loss)}": replace(
+            recipe,
+            name=f"{recipe.name} without {_words(loss)}",
+            losses=tuple(other for other in recipe.losses if other is not loss),
+        )
+        for loss in recipe.losses
+    }
+
+
+def _words(loss: Any) -> str:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(loss).__name__).lower()
+    return words if words.endswith(("loss", "lasso")) else f"{words} loss"
+
+
+def _without_structure(recipe: Recipe, decided: Recipe) -> dict[str, Recipe]:
+    encoder = decided.encoder
+    if not encoder.needs_structure:
+        return {}
+    plain = Predict(dropout=encoder.dropout) if isinstance(encoder, Predict) else Embed()
+    name = f"{recipe.name} without structure input"
+    return {"without structure input": replace(recipe, name=name, encoder=plain)}
+
+
+def changes(rows: Rows) -> Rows:
+    """Mean accuracy of each variant minus that of the full method, ours and the paper's."""
+    found: Rows = []
+    for dataset in values_of(rows, "dataset"):
+        for model in values_of(where(rows, dataset=dataset), "model"):
+            cell = where(rows, dataset=dataset, model=model)
+            full, theirs = _levels(where(cell, variant=FULL))
+            for variant in values_of(cell, "variant"):
+                ours, printed = _levels(where(cell, variant=variant))
+                if variant == FULL or ours is None or full is None:
+                    continue
+                known = theirs is not None and printed is not None
+                found.append(
+                    {
+                        "dataset": dataset,
+                        "model": model,
+                        "variant": variant,
+                        "change": ours - full,
+                        "paper": printed - theirs if known else None,  # type: ignore[operator]
+                    }
+                )
+    return found
+
+
+def _levels(rows: Rows) -> tuple[float | None, float | None]:
+    return mean_of(rows, "test_accuracy"), mean_of(rows, "paper")
+
+
+def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
+    """One figure per method: the change against the full method, the paper's as diamonds."""
+    from heterophily.report.figures import save_figure
+    from heterophily.studies.drawing import color, legend_below, panels, plain, slug
+
+    paths = []
+    for model in values_of(study.rows, "model"):
+        rows = changes(where(study.rows, model=model))
+        datasets, variants = values_of(rows, "dataset"), values_of(rows, "variant")
+        if not rows:
+            continue
+        width = max(6.0, 1.2 + 0.35 * len(datasets) * (len(variants) + 1))
+        figure, (axes,) = panels(1, width=min(width, 11.0), height=3.2)
+        step = 0.8 / len(variants)
+        for i, variant in enumerate(variants):
+            at = {d: datasets.index(d) + (i - (len(variants) - 1) / 2) * step for d in datasets}
+            bars = where(rows, variant=variant)
+            places, heights = [at[r["dataset"]] for r in bars], [r["change"] for r in bars]
+            axes.bar(places, heights, width=0.9 * step, color=color(i), label=variant)
+            printed = [(at[r["dataset"]], r["paper"]) for r in bars if r["paper"] is not None]
+            if printed:
+                label = "paper" if i == len(variants) - 1 else None
+                style: Any = {"marker": "D", "s": 26, "facecolor": "white", "edgecolor": "black"}
+                axes.scatter(*zip(*printed, strict=True), zorder=3, label=label, **style)
+        plain(axes, title=f"{model} without its parts", y="change of accuracy, points")
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.set_xticks(range(len(datasets)), datasets)
+        axes.tick_params(axis="x", length=0)
+        legend_below(figure, axes)
+        paths.append(save_figure(figure, folder / f"{NAME}-{slug(model)}.{ending}"))
+    return paths

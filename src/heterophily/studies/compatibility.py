@@ -1,0 +1,176 @@
+"""Compatibility, observed and estimated: how near M̂ comes to M, and how it moves while a method learns.
+
+CMGNN keeps an estimate M̂ of its own; for any other method it is the matrix of its predicted labels. The
+distance is the mean of |M̂_ij - M_ij|. The trace has a row for the start, where only training labels are
+known, and one for each improvement of the validation accuracy, after which CMGNN estimates anew.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heterophily.compatibility import discriminability, observed_compatibility
+from heterophily.graph import Graph
+from heterophily.htmp.network import Network
+from heterophily.htmp.recipe import Recipe
+from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows
+from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
+from heterophily.studies.trials import Tables, Trained, Trial, run_trials, trials_of
+from heterophily.training.metrics import accuracy
+
+NAME = "compatibility"
+TRACE = "trace"
+START = -1  # the epoch of the estimate before training
+
+
+def study_compatibility(
+    graph: Graph,
+    models: Sequence[str | Recipe] = ("cmgnn",),
+    *,
+    workers: int = 1,
+    out: Path | str | None = None,
+    **options: Any,
+) -> Study:
+    """Observed and estimated matrices, their distance per split, and its trace over training.
+
+    The matrices are those of the first split. Options are those of `trials_of`.
+    """
+    trials = [trial for model in models for trial in trials_of(graph, model, **options)]
+    study = Study.opened(NAME, out)
+    run_trials(trials, measure, study, workers=workers)
+    return study
+
+
+def distance(estimated: Tensor, observed: Tensor) -> float:
+    """The mean of |M̂_ij - M_ij|."""
+    return float((estimated.cpu().double() - observed).abs().mean())
+
+
+def estimate(network: Network, graph: Graph, logits: Tensor) -> Tensor:
+    """M̂: the method's own, or the matrix of its predicted labels, (K, K)."""
+    if network.mind is not None:
+        return network.mind.compatibility.cpu().double()
+    predicted = logits.argmax(dim=1).cpu()
+    return observed_compatibility(graph.symmetric, predicted, graph.n_classes)
+
+
+def measure(trial: Trial) -> Tables:
+    """Distance, trace and, on the first split, the matrices of one run."""
+    graph, k = trial.graph, trial.graph.n_classes
+    observed = observed_compatibility(graph.symmetric, graph.labels, k)
+    trace: Rows = []
+
+    def watch(epoch: int, network: Network, logits: Tensor) -> None:
+        moved = distance(estimate(network, graph, logits), observed)
+        reached = 100 * accuracy(logits.cpu(), graph.labels, trial.split_nodes.val)
+        trace.append({"epoch": epoch, "distance": moved, "val_accuracy": reached})
+
+    trained = trial.train(on_improvement=watch)
+    final = estimate(trained.network, graph, trained.logits)
+    row: Row = {
+        "distance": distance(final, observed),
+        "discriminability_observed": discriminability(observed),
+        "discriminability_estimated": discriminability(final),
+        "test_accuracy": trained.test_accuracy,
+        "best_epoch": trained.run.best_epoch,
+    }
+    start = [{"epoch": START, "distance": distance(_at_start(trained), observed)}]
+    tables: Tables = {"": [row], TRACE: [*start, *trace]}
+    if trial.first:
+        pair = {"observed": observed, "estimated": final}
+        tables[MATRICES] = [
+            entry
+            for kind, matrix in pair.items()
+            for entry in matrix_rows(matrix, class_names(graph), kind=kind)
+        ]
+    return tables
+
+
+def _at_start(trained: Trained) -> Tensor:
+    """What training labels alone tell; the network is not used any more after this."""
+    graph, nodes, network = trained.graph, trained.split.train, trained.network
+    if network.mind is None:
+        return observed_compatibility(*_training_labels(trained))
+    place = next(network.parameters()).device
+    shown = graph.showing(torch.cat([nodes, trained.split.val])).to(place)
+    network.mind.begin(shown, network.input(shown), nodes.to(place))
+    return network.mind.compatibility.cpu().double()
+
+
+def _training_labels(trained: Trained) -> tuple[Any, Tensor, int]:
+    shown = trained.graph.showing(trained.split.train)
+    return shown.symmetric, shown.labels, shown.n_classes
+
+
+def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
+    """A pair of heat maps per dataset and method, and the traces of all datasets."""
+    from heterophily.studies.drawing import save_matrices, slug
+
+    paths = []
+    for dataset in values_of(study.tables.get(MATRICES, []), "dataset"):
+        for model in values_of(where(study.tables[MATRICES], dataset=dataset), "model"):
+            rows = where(study.tables[MATRICES], dataset=dataset, model=model)
+            observed, names = matrix_of(where(rows, kind="observed"))
+            estimated, _ = matrix_of(where(rows, kind="estimated"))
+            titles = {f"{dataset}: observed": observed, f"estimated by {model}": estimated}
+            target = folder / f"{NAME}-{slug(dataset)}-{slug(model)}.{ending}"
+            paths.append(save_matrices(titles, names, target))
+    return paths + _draw_traces(study, folder / f"{NAME}-trace.{ending}")
+
+
+def _draw_traces(study: Study, path: Path) -> list[Path]:
+    from heterophily.report.figures import save_figure
+    from heterophily.studies.drawing import color, legend_below, panels, plain
+
+    traces = study.tables.get(TRACE, [])
+    datasets, models = values_of(traces, "dataset"), values_of(traces, "model")
+    if not datasets:
+        return []
+    figure, grid = panels(len(datasets))
+    for axes, dataset in zip(grid, datasets, strict=True):
+        for i, model in enumerate(models):
+            rows = where(traces, dataset=dataset, model=model)
+            for j, split in enumerate(values_of(rows, "split")):
+                line = where(rows, split=split)
+                at = [row["epoch"] + 2 for row in line]  # logarithms want the start above 0
+                axes.plot(
+                    at,
+                    [row["distance"] for row in line],
+                    color=color(i),
+                    linewidth=1.1,
+                    alpha=0.7,
+                    drawstyle="steps-post",
+                    label=model if j == 0 else None,
+                )
+        axes.set_xscale("log")
+        axes.set_ylim(bottom=0)
+        ends = [n for n in (1, 10, 100, 1000) if n <= 2 + max(row["epoch"] for row in traces)]
+        axes.set_xticks([1, *(n + 1 for n in ends)], ["start", *map(str, ends)])
+        axes.minorticks_off()
+        plain(axes, title=dataset, x="epoch", y="mean |M̂ − M|" if axes is grid[0] else "")
+    legend_below(figure, grid[0])
+    return [save_figure(figure, path)]
+
+
+def summary(study: Study) -> Rows:
+    """Mean distance at the start and at the end per dataset and method."""
+    found: Rows = []
+    for dataset in values_of(study.rows, "dataset"):
+        for model in values_of(where(study.rows, dataset=dataset), "model"):
+            rows = where(study.rows, dataset=dataset, model=model)
+            traces = where(study.tables[TRACE], dataset=dataset, model=model, epoch=START)
+            found.append(
+                {
+                    "dataset": dataset,
+                    "model": model,
+                    "n_splits": len(rows),
+                    "start": mean_of(traces, "distance"),
+                    "end": mean_of(rows, "distance"),
+                    "discriminability_observed": mean_of(rows, "discriminability_observed"),
+                    "discriminability_estimated": mean_of(rows, "discriminability_estimated"),
+                }
+            )
+    return found

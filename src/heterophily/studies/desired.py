@@ -1,0 +1,192 @@
+"""The desired compatibility matrix: the one that a trained method effectively aggregates with (Appendix D).
+
+Methods that mix channels of a fixed filter rebuild an adjacency T = Σ_r diag(α_r) (A_r ⊙ B_r) with learned
+weights α; then C_nb = T C takes the place of R C, and M_des = norm1(Cᵀ C_nb). Two kinds of methods allow it:
+
+* propagation without weights in between (GPR-GNN, APPNP): T C is what the layers and FUSE of the network
+  make of C in place of Z⁰, so T = Σ_k γ_k S°^k for GPR-GNN;
+* COMBINE with one weight per node and channel (ACM-GCN): T C of the last layer,
+  C_nb = α_L ⊙ P C + α_H ⊙ (C - P C).
+
+The conjecture of the paper: message passing works by making M more discriminable.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from heterophily.compatibility import discriminability, norm1, observed_compatibility
+from heterophily.errors import HeterophilyError
+from heterophily.graph import Graph
+from heterophily.htmp.adaptive import AdaptiveSum, DegreeGatedSum
+from heterophily.htmp.channel import Channel
+from heterophily.htmp.combine import Add, Only, WeightedAdd
+from heterophily.htmp.fuse import AdaptiveLayers, Last
+from heterophily.htmp.guidance import Fixed, Rest, Seen, Uniform
+from heterophily.htmp.neighborhoods import Ego
+from heterophily.htmp.network import Network
+from heterophily.htmp.part import Scene
+from heterophily.htmp.recipe import Recipe
+from heterophily.htmp.transform import Keep
+from heterophily.models import find_recipe
+from heterophily.settings import tuned
+from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows
+from heterophily.studies.tidy import Row, Study, values_of, where
+from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
+
+NAME = "desired"
+METHODS = ("acm-gcn", "gpr-gnn")  # those of the paper
+FIXED = (Fixed, Rest, Uniform)  # guidance that does not look at the state
+
+
+def study_desired(
+    graph: Graph,
+    models: Sequence[str | Recipe] = METHODS,
+    *,
+    workers: int = 1,
+    out: Path | str | None = None,
+    **options: Any,
+) -> Study:
+    """Discriminability of the observed and of the desired matrix per split; matrices of the first one.
+
+    Options are those of `trials_of`.
+    """
+    for model in models:
+        recipe = find_recipe(model)
+        given = options.get("settings") or {}
+        way_of(recipe.with_settings(**{**tuned(recipe.name, graph.name), **given}))
+    trials = [trial for model in models for trial in trials_of(graph, model, **options)]
+    study = Study.opened(NAME, out)
+    run_trials(trials, measure, study, workers=workers)
+    return study
+
+
+def measure(trial: Trial) -> Tables:
+    """Discriminability and, on the first split, the matrices of one run."""
+    trained, graph = trial.train(), trial.graph
+    observed = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes)
+    desired = desired_compatibility(trained.network, graph)
+    row: Row = {
+        "discriminability_observed": discriminability(observed),
+        "discriminability_desired": discriminability(desired),
+        "test_accuracy": trained.test_accuracy,
+    }
+    if not trial.first:
+        return {"": [row]}
+    names = class_names(graph)
+    shown = matrix_rows(observed, names, kind="observed")
+    return {"": [row], MATRICES: shown + matrix_rows(desired, names, kind="desired")}
+
+
+def desired_compatibility(network: Network, graph: Graph, *, ego: bool = False) -> Tensor:
+    """M_des = norm1(Cᵀ T C), (K, K), with the T of a trained network; `ego` counts the ego channel too."""
+    labels = graph.labels
+    one_hot = F.one_hot(labels.clamp_min(0), graph.n_classes).double() * (labels >= 0).unsqueeze(1)
+    place = next(network.parameters()).device
+    moved = graph if graph.labels.device == place else graph.to(place)
+    way = way_of(network.recipe)
+    with torch.no_grad():
+        network.eval()(moved)
+        c = one_hot.to(place, torch.get_default_dtype())
+        spread = propagated(network, c) if way == "propagation" else mixed(network, c, ego=ego)
+    return norm1(one_hot.T @ spread.cpu().double()[: graph.n_nodes])
+
+
+def way_of(recipe: Recipe) -> str:
+    """`propagation` or `mixing`: how T follows from the weights; an error if it does not."""
+    heard = [c for c in recipe.channels if c.hears in ("previous", "first")]
+    fixed = all(isinstance(c.guidance, FIXED) for c in heard)
+    if fixed and not recipe.separate and recipe.skip is None:
+        known = isinstance(recipe.combine, Only | Add | WeightedAdd)
+        summed = type(recipe.fuse) in (Last, AdaptiveLayers)
+        if type(recipe.transform) is Keep and known and summed and _is_linear(recipe):
+            return "propagation"
+        if isinstance(recipe.combine, Only | Add | WeightedAdd | AdaptiveSum | DegreeGatedSum):
+            return "mixing"
+    raise HeterophilyError(
+        f"{recipe.name} does not mix fixed filters with known weights, so it has no desired "
+        f"compatibility matrix; take one like {' or '.join(METHODS)}"
+    )
+
+
+def _is_linear(recipe: Recipe) -> bool:
+    plain = not recipe.settings["residual"] and recipe.settings["norm"] == "none"
+    return plain and str(recipe.activation) == "none" and recipe.message_activation == "none"
+
+
+def propagated(network: Network, c: Tensor) -> Tensor:
+    """T C = FUSE(C, Z¹, .., Z^L), the layers of the network run on C in place of Z⁰."""
+    scene = _scene(network)
+    states = [c]
+    for number, layer in enumerate(cast("Any", network.stacks[0]), start=1):
+        scene.layer = number
+        states.append(layer({"previous": states[-1], "first": c}, scene))
+    fused: Tensor = network.recipe.fuse(states, network.fuse)
+    return fused
+
+
+def mixed(network: Network, c: Tensor, *, ego: bool) -> Tensor:
+    """T C = Σ_r α_r ⊙ (A_r ⊙ B_r) C over the channels of the last layer, the structure channel left out.
+
+    Prototypes have their class as label, so the supplementary channel of CMGNN contributes α ⊙ B_sup.
+    """
+    scene, recipe = _scene(network), network.recipe
+    own = torch.eye(c.shape[1], dtype=c.dtype, device=c.device)
+    every = torch.cat([c, own]) if scene.n_prototypes else c
+    total = torch.zeros_like(every)
+    for weight, channel in zip(mixing_weights(network), recipe.channels, strict=True):
+        alone = isinstance(channel.neighborhood, Ego) and len(recipe.channels) > 1
+        if channel.hears == "nodes" or (alone and not ego):
+            continue
+        heard = own if channel.hears == "prototypes" else every
+        total = total + weight * (_operator(channel, scene) @ heard)
+    return total
+
+
+def mixing_weights(network: Network) -> list[Any]:
+    """α_r per channel of the last layer, (N, 1) each or one number, after an evaluation."""
+    combine, count = network.recipe.combine, len(network.recipe.channels)
+    if isinstance(combine, AdaptiveSum | DegreeGatedSum):
+        return list(_scene(network).notes["alpha"][-1].split(1, dim=1))
+    if isinstance(combine, WeightedAdd):
+        return [combine.first, 1 - combine.first if combine.second is None else combine.second]
+    return [1.0] * count
+
+
+def _operator(channel: Channel, scene: Scene) -> Any:
+    graph, hood = scene.graph, channel.neighborhood
+    indicator = graph.remember(hood, lambda: hood.indicator(graph))
+    nothing: Any = None  # fixed guidance does not look at states
+    return channel.guidance.operator(Seen(channel, indicator, nothing, nothing, scene), None)
+
+
+def _scene(network: Network) -> Scene:
+    assert network.scene is not None
+    return network.scene
+
+
+def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
+    """Per dataset: the observed matrix and the one that each method desires, with discriminability."""
+    from heterophily.studies.drawing import save_matrices, slug
+
+    paths = []
+    table = study.tables.get(MATRICES, [])
+    for dataset in values_of(table, "dataset"):
+        rows = where(table, dataset=dataset)
+        models = values_of(rows, "model")
+        observed, names = matrix_of(where(rows, model=models[0], kind="observed"))
+        matrices = {f"{dataset}: observed": observed}
+        for model in models:
+            matrices[f"desired by {model}"] = matrix_of(where(rows, model=model, kind="desired"))[0]
+        titled = {f"{t}\ndiscriminability {_told(m):.2f}": m for t, m in matrices.items()}
+        target = folder / f"{NAME}-{slug(dataset)}.{ending}"
+        paths.append(save_matrices(titled, names, target, label="share"))
+    return paths
+
+
+def _told(matrix: Any) -> float:
+    return discriminability(torch.from_numpy(matrix))

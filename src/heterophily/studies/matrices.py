@@ -1,0 +1,37 @@
+"""Compatibility matrices as tidy rows, one per pair of classes, and back."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from heterophily.graph import Graph
+from heterophily.studies.tidy import Row, Rows, values_of, where
+
+MATRICES = "matrices"  # the table that holds them
+
+
+def class_names(graph: Graph) -> tuple[str, ...]:
+    """The names of the classes, or their numbers."""
+    return graph.class_names or tuple(map(str, range(graph.n_classes)))
+
+
+def matrix_rows(matrix: Any, names: Sequence[str], **columns: Any) -> Rows:
+    """A row per entry: class of the node, class of the neighbor, share."""
+    return [
+        {**columns, "node_class": a, "neighbor_class": b, "share": float(matrix[i, j])}
+        for i, a in enumerate(names)
+        for j, b in enumerate(names)
+    ]
+
+
+def matrix_of(rows: Iterable[Row]) -> tuple[Any, list[str]]:
+    """The matrix (K, K) of such rows, and the names of its classes."""
+    entries = list(rows)
+    names = values_of(entries, "node_class")
+    matrix = np.array([[_share(entries, a, b) for b in names] for a in names])
+    return matrix, names
+
+
+def _share(rows: Rows, a: str, b: str) -> float:
+    return float(where(rows, node_class=a, neighbor_class=b)[0]["share"])

@@ -1,0 +1,263 @@
+"""Run time: milliseconds per epoch, peak memory and number of weights (paper, Table 13), and how they grow.
+
+Each cell trains in a process of its own, so that its peak memory is its own. An epoch is forward, backward,
+step and evaluation, as in every run here; the first epochs are not counted. The scaling law is y = c Eᵇ,
+fitted to logarithms over synthetic graphs with E stored edges.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from heterophily.data.splits import random_splits
+from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
+from heterophily.errors import HeterophilyError
+from heterophily.graph import Graph
+from heterophily.models import find_recipe
+from heterophily.progress import track
+from heterophily.settings import tuned
+from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
+
+NAME, SCALING = "runtime", "scaling"
+WARM_UP = 3  # epochs that are not counted
+METHODS = ("mlp", "gcn", "gcnii", "acm-gcn", "cmgnn")
+SIZES = (1_000, 3_000, 10_000, 30_000)
+DEGREE, N_FEATURES, N_CLASSES = 10, 64, 5  # of the graphs of the scaling law
+
+
+def study_runtime(
+    graph: Graph,
+    models: Sequence[str] = METHODS,
+    *,
+    n_epochs: int = 20,
+    threads: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    out: Path | str | None = None,
+) -> Study:
+    """Time, memory and weights of methods on a graph, with its committed settings.
+
+    Methods go by name or file, since another process must find them. `threads` 0 leaves them to PyTorch.
+    """
+    study = Study.opened(NAME, out)
+    _fill(study, [graph], models, n_epochs=n_epochs, threads=threads, settings=settings)
+    return study
+
+
+def study_scaling(
+    sizes: Sequence[int] = SIZES,
+    models: Sequence[str] = METHODS,
+    *,
+    n_epochs: int = 5,
+    threads: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    out: Path | str | None = None,
+) -> Study:
+    """Time and memory of methods on synthetic graphs of growing size, with their default settings."""
+    study = Study.opened(SCALING, out)
+    for size in sizes:
+        graph = [scaling_graph(size)]
+        _fill(study, graph, models, n_epochs=n_epochs, threads=threads, settings=settings)
+    return study
+
+
+def scaling_graph(n_nodes: int, *, seed: int = 0) -> Graph:
+    """A random graph of five equal classes on a ring, mean degree 10, with 64 noisy features."""
+    if n_nodes < 100:
+        raise HeterophilyError(f"the scaling law starts at 100 nodes, got {n_nodes}")
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_nodes) % N_CLASSES
+    sizes = np.bincount(labels)
+    matrix = target_matrix(sizes, 0.2, pattern=preference_pattern("easy", N_CLASSES))
+    edges = draw_edges(labels, matrix, degree=DEGREE, seed=seed)
+    features = rng.standard_normal((n_nodes, N_FEATURES), dtype=np.float32)
+    features[np.arange(n_nodes), labels] += 1
+    graph = Graph.from_edges(edges, features, labels=labels, name=f"{n_nodes:,} nodes")
+    return graph.replace(splits=random_splits(graph, count=1))
+
+
+def _fill(
+    study: Study,
+    graphs: Sequence[Graph],
+    models: Sequence[str],
+    *,
+    n_epochs: int,
+    threads: int,
+    settings: Mapping[str, Any] | None,
+) -> None:
+    for graph in graphs:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "graph.safetensors"
+            graph.replace(splits=graph.splits or random_splits(graph, count=1)).save(path)
+            for model in track(models, f"{study.name}, {graph.name}"):
+                name = find_recipe(model).name
+                values = {**tuned(name, graph.name), **(settings or {})}
+                job = {"model": model, "graph": str(path), "n_epochs": n_epochs, "threads": threads}
+                row = {"dataset": graph.name, "model": name, **_sizes(graph)}
+                found = in_own_process({**job, "settings": values})
+                beside = {"paper": in_paper(name, graph.name)} if study.name == NAME else {}
+                study.put("", [{**row, **found, **beside}], same=("dataset", "model"))
+                study.write()
+
+
+def _sizes(graph: Graph) -> Row:
+    return {"n_nodes": graph.n_nodes, "n_edges": graph.symmetric.n_entries}
+
+
+def in_own_process(job: Mapping[str, Any]) -> Row:
+    """Measure in a fresh process; a process that fails gives a row without numbers and the reason."""
+    command = [sys.executable, "-m", "heterophily.studies.runtime"]
+    text = json.dumps(job)
+    run = subprocess.run(command, input=text, capture_output=True, text=True, check=False)  # noqa: S603
+    if run.returncode == 0:
+        return {**json.loads(run.stdout.splitlines()[-1]), "failure": None}
+    said = run.stderr.strip().splitlines()
+    empty = dict.fromkeys(
+        ("milliseconds", "median_milliseconds", "peak_mb", "training_mb", "parameters")
+    )
+    return {**empty, "failure": said[-1][:200] if run.returncode > 0 and said else "killed"}
+
+
+def measure_here(job: Mapping[str, Any]) -> Row:
+    """Train for a few epochs in this process: time per epoch, memory and number of weights."""
+    import torch
+
+    from heterophily.estimator import with_validation
+    from heterophily.training.trainer import train
+
+    if job["threads"]:
+        torch.set_num_threads(int(job["threads"]))
+    train(
+        "mlp", small := scaling_graph(100), split=small.split("0"), **_ended(1)
+    )  # loads libraries
+    graph = Graph.load(job["graph"])
+    split = with_validation(graph, next(iter(graph.splits.values())), seed=0)
+    before, count = memory("VmRSS"), int(job["n_epochs"]) + WARM_UP
+    chosen = {**job["settings"], **_ended(count)}
+    network, run = train(job["model"], graph, split=split, **chosen)
+    times = run.curve.seconds[WARM_UP:]
+    return {
+        "milliseconds": 1e3 * sum(times) / len(times),
+        "median_milliseconds": 1e3 * median(times),
+        "n_epochs": len(times),
+        "setup_seconds": run.seconds - sum(run.curve.seconds),
+        "peak_mb": memory("VmHWM"),
+        "training_mb": memory("VmHWM") - before,
+        "parameters": sum(p.numel() for p in network.parameters()),
+        "threads": torch.get_num_threads(),
+        "device": run.device,
+    }
+
+
+def _ended(count: int) -> dict[str, Any]:
+    return {"max_epochs": count, "patience": count, "progress": False}
+
+
+def memory(field: str) -> float:
+    """MB of this process: `VmRSS` now, `VmHWM` at its peak.
+
+    Linux counts the peak of a parent into a child's resource usage, so that cannot be taken.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        import psutil
+
+        return psutil.Process().memory_info().rss / 2**20
+    line = next(line for line in status.read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) / 1024
+
+
+def in_paper(model: str, dataset: str) -> float | None:
+    """Milliseconds per epoch that the paper prints, on its GPU."""
+    from heterophily.report import paper
+
+    return paper.run_time(model, dataset)
+
+
+def exponents(rows: Rows) -> Rows:
+    """Per method the exponents b of time and memory in y = c Eᵇ, by least squares on logarithms."""
+    found: Rows = []
+    for model in values_of(rows, "model"):
+        own = [row for row in where(rows, model=model) if row["milliseconds"]]
+        row: Row = {"model": model, "n_sizes": len(own)}
+        for name, column in (("time", "median_milliseconds"), ("memory", "training_mb")):
+            row[name] = exponent([r["n_edges"] for r in own], [r[column] for r in own])
+        found.append(row)
+    return found
+
+
+def exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
+    """The exponent b of y = c xᵇ; None below two sizes.
+
+    >>> round(exponent([1, 10, 100], [2, 20, 200]), 6)
+    1.0
+    """
+    pairs = [(a, b) for a, b in zip(x, y, strict=True) if a > 0 and b > 0]
+    if len({a for a, _ in pairs}) < 2:
+        return None
+    logs = np.log(np.array(pairs))
+    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
+
+
+def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
+    """Methods × datasets: time per epoch and peak memory as heat maps with numbers."""
+    from heterophily.report.figures import save_figure
+    from heterophily.studies.drawing import numbered_map, panels
+
+    datasets, models = values_of(study.rows, "dataset"), values_of(study.rows, "model")
+    if mean_of(study.rows, "milliseconds") is None:
+        return []
+    figure, grid = panels(2, width=2.6 + 0.62 * len(datasets), height=1.2 + 0.3 * len(models))
+    shown = (("milliseconds per epoch", "milliseconds"), ("peak memory, MB", "peak_mb"))
+    for axes, (title, column) in zip(grid, shown, strict=True):
+        cells = [
+            [mean_of(where(study.rows, dataset=d, model=m), column) for d in datasets]
+            for m in models
+        ]
+        numbered_map(axes, cells, rows=models, columns=datasets, shown=_brief, logarithmic=True)
+        axes.set_title(title, fontsize=10)
+    grid[1].set_yticklabels([])
+    return [save_figure(figure, folder / f"{NAME}.{ending}")]
+
+
+def _brief(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
+def draw_scaling(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
+    """Time and memory against edges on logarithmic axes, the fitted exponents in the legend."""
+    from heterophily.report.figures import save_figure
+    from heterophily.studies.drawing import color, mark, panels, plain
+
+    laws = {row["model"]: row for row in exponents(study.rows)}
+    if mean_of(study.rows, "milliseconds") is None:
+        return []
+    figure, grid = panels(2, width=4.0, height=3.2)
+    shown = (
+        ("milliseconds per epoch", "median_milliseconds", "time"),
+        ("memory of training, MB", "training_mb", "memory"),
+    )
+    for axes, (title, column, law) in zip(grid, shown, strict=True):
+        for i, (model, row) in enumerate(laws.items()):
+            own = sorted(where(study.rows, model=model), key=lambda r: r["n_edges"])
+            points = [(r["n_edges"], r[column]) for r in own if r[column]]
+            if not points:
+                continue
+            power = "" if row[law] is None else f": $E^{{{row[law]:.2f}}}$"
+            look: Any = {"color": color(i), "marker": mark(i), "markersize": 5, "linewidth": 1.4}
+            axes.plot(*zip(*points, strict=True), label=f"{model}{power}", **look)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        plain(axes, title=title, x="stored edges E")
+        axes.legend(fontsize=8, frameon=False)
+    return [save_figure(figure, folder / f"{SCALING}.{ending}")]
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_here(json.load(sys.stdin))))

@@ -1,0 +1,144 @@
+"""Tidy data: a study is a few tables, a table is a list of flat rows, and a row is one observation.
+
+Each table is a JSON file with one row per line and a CSV file of the same rows. Rows of other datasets
+or methods stay when a study is run again, so that one folder collects everything.
+"""
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heterophily.errors import HeterophilyError
+from heterophily.files import write_atomically
+
+Row = dict[str, Any]  # numbers, text, truth values and None
+Rows = list[Row]
+DIGITS = 6  # significant ones; more would be noise in a repository
+
+
+def tidy(row: Row) -> Row:
+    """The row as it is written and read: plain numbers, few digits, None for what is not a number."""
+    return {name: _plain(value) for name, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    if not isinstance(value, str | int | float | bool | None):
+        raise TypeError(f"a tidy cell holds a number or text, got {value!r}")
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+
+
+def write_rows(rows: Sequence[Row], path: Path) -> None:
+    """Write rows as JSON to `path` and as CSV beside it, each at once or not at all."""
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    write_atomically(path, lambda p: p.write_text(f"[\n{lines}\n]\n", encoding="utf-8"))
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(rows)
+
+    write_atomically(path.with_suffix(".csv"), write)
+
+
+def read_rows(path: Path) -> Rows:
+    """The rows that `write_rows` wrote."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise HeterophilyError(f"{path} is not the data of a study: {error}") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise HeterophilyError(f"{path} is not the data of a study: it must be a list of rows")
+    return rows
+
+
+def where(rows: Iterable[Row], **values: Any) -> Rows:
+    """The rows with these values.
+
+    >>> where([{"split": "0", "x": 1}, {"split": "1", "x": 2}], split="1")
+    [{'split': '1', 'x': 2}]
+    """
+    return [row for row in rows if all(row.get(name) == v for name, v in values.items())]
+
+
+def values_of(rows: Iterable[Row], name: str) -> list[Any]:
+    """The different values of a column, in order of appearance."""
+    return list(dict.fromkeys(row.get(name) for row in rows))
+
+
+def mean_of(rows: Iterable[Row], name: str) -> float | None:
+    """The mean of a column over the rows that have a number there; None without any."""
+    numbers = [row[name] for row in rows if row.get(name) is not None]
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def deviation_of(rows: Iterable[Row], name: str) -> float | None:
+    """The population standard deviation of a column, as the paper reports it."""
+    numbers = [row[name] for row in rows if row.get(name) is not None]
+    if not numbers:
+        return None
+    center = sum(numbers) / len(numbers)
+    return math.sqrt(sum((number - center) ** 2 for number in numbers) / len(numbers))
+
+
+@dataclass
+class Study:
+    """The tables of one study, in memory and, with a folder, on disk.
+
+    The main table is called "" and lies in `<name>.json`, the others in `<name>-<table>.json`.
+    """
+
+    name: str
+    folder: Path | None = None
+    tables: dict[str, Rows] = field(default_factory=lambda: {"": []})
+
+    @classmethod
+    def opened(cls, name: str, folder: Path | str | None = None) -> "Study":
+        """A study with all rows that its folder has already."""
+        study = cls(name, None if folder is None else Path(folder))
+        for path in study.paths():
+            study.tables[path.stem.removeprefix(name).removeprefix("-")] = read_rows(path)
+        return study
+
+    def paths(self) -> list[Path]:
+        """The JSON files of its tables that exist."""
+        if self.folder is None:
+            return []
+        return sorted(
+            p
+            for p in self.folder.glob(f"{self.name}*.json")
+            if p.stem == self.name or _part(self, p)
+        )
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of the main table."""
+        return self.tables[""]
+
+    def put(self, table: str, rows: Iterable[Row], *, same: Sequence[str]) -> None:
+        """Add rows in place of those that agree with one of them in the columns `same`."""
+        new = [tidy(row) for row in rows]
+        taken = {tuple(row.get(name) for name in same) for row in new}
+        old = self.tables.get(table, [])
+        kept = [row for row in old if tuple(row.get(name) for name in same) not in taken]
+        self.tables[table] = kept + new
+
+    def write(self) -> None:
+        """Write all tables, the main one last: a row there means that the others are complete."""
+        if self.folder is None:
+            return
+        for table in sorted(self.tables, reverse=True):
+            suffix = f"-{table}" if table else ""
+            write_rows(self.tables[table], self.folder / f"{self.name}{suffix}.json")
+
+
+def _part(study: Study, path: Path) -> bool:
+    return path.stem.startswith(f"{study.name}-")

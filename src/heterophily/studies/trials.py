@@ -1,0 +1,227 @@
+"""Trials: the training runs behind a study, each a recipe with its settings on one split of a graph.
+
+Settings come from the recipe, then from the committed table of the dataset, then from the caller. The run
+on the i-th split has the seed i. A run whose rows are there already is not run again; rows of the same cell
+under other settings are dropped, so that a mean never mixes two kinds of runs.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heterophily.bench.records import RESULTS_VERSION, digest
+from heterophily.data.splits import N_SPLITS, random_splits
+from heterophily.errors import HeterophilyError
+from heterophily.estimator import with_validation
+from heterophily.graph import Graph, Split
+from heterophily.htmp.neighborhoods import Ego
+from heterophily.htmp.network import Network
+from heterophily.htmp.recipe import Recipe
+from heterophily.models import find_recipe
+from heterophily.progress import track
+from heterophily.settings import tuned
+from heterophily.sparse import Pattern
+from heterophily.studies.tidy import Row, Rows, Study
+from heterophily.training.trainer import Run, Watch, train
+
+CELL = ("dataset", "model", "variant")  # columns that name what the runs of a cell share
+RUN = (*CELL, "split", "seed")
+WORDS = ("title", "paper", "equation", "deviations", "space", "reference")  # change no result
+Tables = dict[str, Rows]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained network with its run, and its logits of all nodes."""
+
+    network: Network
+    run: Run
+    graph: Graph
+    split: Split
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """Logits (N, K) of the kept state, which never saw a test label."""
+        known = torch.cat([self.split.train, self.split.val])
+        place = next(self.network.parameters()).device
+        with torch.no_grad():
+            logits: Tensor = self.network.eval()(self.graph.showing(known).to(place))
+        return logits.cpu()
+
+    @property
+    def test_accuracy(self) -> float:
+        """Share of test nodes that are classified rightly, in percent."""
+        return 100 * self.run.scores["test"]["accuracy"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One run to be."""
+
+    graph: Graph
+    recipe: Recipe
+    split: str
+    split_nodes: Split
+    seed: int
+    settings: Mapping[str, Any]
+    device: str = "auto"
+    columns: Mapping[str, Any] = field(default_factory=dict)  # what its rows say beside the results
+    first: bool = False  # whether it is on the first split, of which a study may keep more
+
+    @cached_property
+    def decided(self) -> Recipe:
+        """The recipe with every setting decided."""
+        return self.recipe.with_settings(**self.settings)
+
+    @cached_property
+    def run_id(self) -> str:
+        """Digests of what the runs of a cell share, and of split and seed.
+
+        A loss of weight 0 changes nothing, so recipes that differ in it share their runs, and so do graphs
+        that differ in edges which the recipe never looks at.
+        """
+        felt = tuple(loss for loss in self.decided.losses if getattr(loss, "weight", 1))
+        silent = {name: type(getattr(self.decided, name))() for name in WORDS}
+        acting = dataclasses.replace(self.decided, name="", losses=felt, **silent)
+        shared = digest([repr(acting), self._seen, RESULTS_VERSION])
+        nodes = [part.tolist() for part in self.split_nodes.parts.values()]
+        return f"{shared[:8]}-{digest([nodes, self.seed])[:8]}"
+
+    @property
+    def _seen(self) -> str:
+        ego = all(isinstance(channel.neighborhood, Ego) for channel in self.decided.channels)
+        if not ego or self.decided.encoder.needs_structure or self.decided.belief is not None:
+            return self.graph.checksum
+        n = self.graph.n_nodes
+        return self.graph.replace(adjacency=Pattern.from_edges([], [], shape=(n, n))).checksum
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """The columns that tell the rows of this run from others."""
+        return {**self.columns, "split": self.split, "seed": self.seed, "run": self.run_id}
+
+    def train(self, *, on_improvement: Watch | None = None) -> Trained:
+        """Run it."""
+        network, run = train(
+            self.recipe,
+            self.graph,
+            split=self.split_nodes,
+            seed=self.seed,
+            device=self.device,
+            on_improvement=on_improvement,
+            **self.settings,
+        )
+        return Trained(network, run, self.graph, self.split_nodes)
+
+
+def trials_of(
+    graph: Graph,
+    model: str | Recipe,
+    /,
+    *,
+    n_splits: int = N_SPLITS,
+    seed: int = 0,
+    device: str = "auto",
+    settings: Mapping[str, Any] | None = None,
+    tuned_as: tuple[str, str] | None = None,
+    **columns: Any,
+) -> list[Trial]:
+    """A trial per split; `tuned_as` names the model and dataset whose committed settings are taken."""
+    recipe = find_recipe(model)
+    known = tuned(*(tuned_as or (recipe.name, graph.name)))
+    chosen = {**known, **(settings or {})}
+    named = {"dataset": graph.name, "model": recipe.name, **columns}
+    return [
+        Trial(
+            graph,
+            recipe,
+            split,
+            with_validation(graph, nodes, seed=seed + number),
+            seed + number,
+            chosen,
+            device,
+            named,
+            first=number == 0,
+        )
+        for number, (split, nodes) in enumerate(splits_of(graph, n_splits).items())
+    ]
+
+
+def splits_of(graph: Graph, count: int) -> dict[str, Split]:
+    """The first splits of a graph, or random ones where its own leave no labelled node for a test."""
+    if count < 1:
+        raise HeterophilyError(f"a study needs at least one split, got {count}")
+    usable = {
+        name: s for name, s in graph.splits.items() if bool((graph.labels[s.test] >= 0).any())
+    }
+    splits = usable or random_splits(graph, count=count)
+    return dict(list(splits.items())[:count])
+
+
+def run_trials(
+    trials: Sequence[Trial],
+    measure: Callable[[Trial], Tables],
+    study: Study,
+    *,
+    workers: int = 1,
+    paper: Callable[[Row], float | None] | None = None,
+) -> None:
+    """Measure the trials that the study lacks and write their rows as they come.
+
+    `paper` looks up the number that the paper prints for a row of the main table, to stand beside ours.
+    """
+    for table in study.tables:
+        study.tables[table] = _without_stale(study.tables[table], trials)
+    held = {_key(row) for row in study.rows}
+    twins: dict[str, list[Trial]] = {}
+    for trial in trials:
+        if _key(trial.labels) not in held:
+            twins.setdefault(trial.run_id, []).append(trial)
+    lacking = [group[0] for group in twins.values()]
+    found = track(_measured(lacking, measure, workers), study.name, total=len(lacking))
+    for run_id, tables in found:
+        for trial in twins[run_id]:
+            for table, rows in tables.items():
+                labelled = [{**trial.labels, **row} for row in rows]
+                if paper is not None and not table:
+                    labelled = [{**row, "paper": paper(row)} for row in labelled]
+                study.put(table, labelled, same=RUN)
+        study.write()
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in (*CELL, "run"))
+
+
+def _without_stale(rows: Rows, trials: Sequence[Trial]) -> Rows:
+    kinds = {tuple(t.columns.get(name) for name in CELL): t.run_id[:8] for t in trials}
+
+    def fresh(row: Mapping[str, Any]) -> bool:
+        kind = kinds.get(tuple(row.get(name) for name in CELL))
+        return kind is None or str(row["run"]).startswith(kind)
+
+    return [row for row in rows if fresh(row)]
+
+
+def _measured(
+    trials: Sequence[Trial], measure: Callable[[Trial], Tables], workers: int
+) -> Iterator[tuple[str, Tables]]:
+    if workers == 1 or len(trials) < 2:
+        for trial in trials:
+            yield trial.run_id, measure(trial)
+        return
+    from joblib import Parallel, delayed
+
+    pool = Parallel(n_jobs=workers, return_as="generator_unordered")
+    results: Iterable[tuple[str, Tables]] = pool(delayed(_apart)(t, measure) for t in trials)
+    yield from results
+
+
+def _apart(trial: Trial, measure: Callable[[Trial], Tables]) -> tuple[str, Tables]:
+    torch.set_num_threads(1)  # the cores are shared between the workers
+    return trial.run_id, measure(trial)
