@@ -14,6 +14,7 @@ import typer
 
 from heterophily import __version__
 from heterophily.errors import HeterophilyError
+from heterophily.studies.commands import study_app
 
 app = typer.Typer(
     name="heterophily",
@@ -22,6 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(study_app)
 
 Source = Annotated[
     str,
