@@ -1,0 +1,61 @@
+"""Beyond one machine: a real Dask cluster of two worker processes."""
+
+import sys
+
+import dask
+import pytest
+from distributed import LocalCluster
+
+from heterophily import HeterophilyError
+from heterophily.bench.engines import engine_of
+from heterophily.bench.records import read_records
+from heterophily.bench.run import bench
+
+
+@pytest.fixture
+def cluster():
+    """Two worker processes; a task is given up when its worker dies."""
+    config = {"distributed.scheduler.allowed-failures": 0}
+    with (
+        dask.config.set(config),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+def test_a_cluster_gives_the_same_records(planned, recipe, cluster, outcomes, tmp_path, starts):
+    # Of the training process: the worker that watches it, which then is gone with its machine.
+    deadly = recipe("deadly", "os.kill(multiprocessing.parent_process().pid, signal.SIGKILL)")
+    slow = recipe("slow", "time.sleep(1)")
+    cells = planned("gcn", "cmgnn", slow, splits="0-1")
+    there, here = tmp_path / "there", tmp_path / "here"
+    records = bench(cells, there, engine="dask", address=cluster, quiet=True)
+    assert [record.done for record in records] == [True] * 6
+    assert [record.environment["threads"] for record in records] == [1] * 6
+    processes = {line.split()[1] for line in (tmp_path / "log.txt").read_text().splitlines()}
+    assert len(processes) == 2
+    bench(cells, here, workers=2, quiet=True)
+    assert outcomes(here) == outcomes(there)
+    (record,) = bench(planned(deadly), there, engine="dask", address=cluster, quiet=True)
+    assert record.status == "killed"
+    assert "Dask gave up" in record.reason
+    assert len(read_records(there)) == 7
+
+
+def test_a_scheduler_that_is_not_there_is_told(planned, tmp_path):
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}),
+        pytest.raises(
+            HeterophilyError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9 .*; start one"
+        ),
+    ):
+        bench(planned("gcn"), tmp_path, engine="dask", address="tcp://127.0.0.1:9", quiet=True)
+
+
+def test_an_engine_that_is_not_installed_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    words = r"--engine dask needs distributed; pip install 'heterophily\[dask\]'"
+    with pytest.raises(HeterophilyError, match=words), engine_of("dask", None):
+        pass
