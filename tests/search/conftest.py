@@ -1,0 +1,86 @@
+"""What the tests of the search share: one thread, a small graph with splits, and searches on it."""
+
+import numpy as np
+import pytest
+import torch
+
+from heterophily import Graph, Split
+from heterophily.search import driver, search, study, summary
+
+N, F, K = 60, 12, 3
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """Workers have one thread; values are equal bit for bit only with equal numbers of threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def _plain(request, monkeypatch):
+    """Figures and importances take longer than small searches; tests of them ask for `pictures`."""
+    if "pictures" not in request.fixturenames:
+        monkeypatch.setattr(driver, "importances_of", lambda study: {})
+        monkeypatch.setattr(summary, "save_history", lambda attempts, path: path)
+
+
+@pytest.fixture
+def pictures():
+    """Let searches draw and weigh."""
+
+
+@pytest.fixture
+def graph():
+    """A graph that can be learned, with four splits that share their twelve test nodes."""
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(N) % K
+    x = np.abs(rng.normal(3 * np.eye(K, F)[labels], 1.6))
+    meet = np.where(labels[:, None] == (labels[None] + 1) % K, 0.15, 0.02)
+    adjacency = rng.random((N, N)) < meet
+    splits = {}
+    for s in range(4):
+        order = np.random.default_rng(s).permutation(N - 12)
+        splits[str(s)] = Split.of(order[:28], order[28:], np.arange(N - 12, N), origin=f"split {s}")
+    return Graph.from_edges(np.argwhere(adjacency), x, labels=labels, splits=splits, name="ring")
+
+
+@pytest.fixture
+def find(graph, tmp_path):
+    """Search on the graph: `find("gcn", trials=3)`, in one folder unless another is named."""
+
+    def go(model="gcn", *, on=graph, folder="out", settings=None, **options):
+        options = {"trials": 3, "splits": "0-1", "device": "cpu", "quiet": True, **options}
+        chosen = {"max_epochs": 4, **(settings or {})}
+        return search(model, on, out=tmp_path / folder, settings=chosen, **options)
+
+    return go
+
+
+@pytest.fixture
+def scored(monkeypatch):
+    """Replace training by a function of the settings and the split; lists what was asked."""
+
+    def put(score):
+        asked = []
+
+        def accuracy(candidate, graph, name, task):
+            asked.append((dict(candidate.settings), name))
+            return score(candidate.settings, name)
+
+        monkeypatch.setattr(study, "validation_accuracy", accuracy)
+        return asked
+
+    return put
+
+
+@pytest.fixture
+def told():
+    """The trials of a search, in all but time."""
+
+    def facts(found):
+        return [(dict(a.answers), a.state, a.value, a.accuracies) for a in found.attempts]
+
+    return facts

@@ -1,0 +1,154 @@
+"""Component search: every answer makes a mechanism that can be built, and known ones are among them."""
+
+import random
+
+import pytest
+import scipy.sparse as sp
+import torch
+
+from heterophily import HeterophilyError, NodeClassifier, build
+from heterophily.models import REGISTRY, find_recipe
+from heterophily.report.models import row_of
+from heterophily.search.components import MENU, SETTINGS, STARTS, Mechanism, mechanism
+from heterophily.search.source import recipe_source, write_recipe
+from heterophily.search.space import Choice
+from heterophily.training.trainer import train
+
+WORDS = {"max_epochs": 2, "width": 32}
+
+
+@pytest.fixture
+def sparse(graph):
+    x = torch.where(graph.features > 2, graph.features, 0.0)
+    return type(graph).from_scipy(graph.to_scipy(), sp.csr_array(x.numpy()), labels=graph.labels)
+
+
+@pytest.fixture
+def draw():
+    """Draw candidates with random answers; notes every answer to every question."""
+    chance, given = random.Random(0), set()
+
+    def answer(name):
+        space = MENU[name]
+        drawn = isinstance(space, Choice)
+        value = chance.choice(space.values) if drawn else chance.uniform(space.low, space.high)
+        if drawn:
+            given.add((name, value))
+        return value
+
+    def candidate(subject=None):
+        return (subject or Mechanism()).candidate(answer)
+
+    candidate.given, candidate.answer = given, answer
+    return candidate
+
+
+def test_every_answer_makes_a_network_that_learns(graph, sparse, draw):
+    for i in range(120):
+        drawn = draw(Mechanism(WORDS))
+        on = graph if i % 2 else sparse
+        network = build(drawn.recipe, on, **drawn.values).train()
+        nodes = graph.split("0").train
+        network.begin(on, nodes)
+        loss = network.loss(network(on), on, nodes)
+        loss.backward()
+        assert torch.isfinite(loss), drawn.recipe
+
+
+def test_every_option_of_the_menu_is_asked_for_sooner_or_later(draw):
+    for _ in range(1500):
+        mechanism(draw.answer)
+        draw.answer("discrimination_weight")
+    for name in SETTINGS:
+        for _ in range(50):
+            draw.answer(name)
+    options = {(name, v) for name, s in MENU.items() for v in getattr(s, "values", ())}
+    assert draw.given == options
+
+
+def test_a_mechanism_has_its_questions_answered(graph):
+    (start, *_) = Mechanism().starts
+    changed = {**start, "neighbors_guidance": "gate", "fuse": "last", "relu": "layer", "ego": False}
+    recipe = Mechanism().candidate(changed.__getitem__).recipe
+    assert [repr(c.guidance) for c in recipe.channels[:2]] == [
+        "Gate(other=False, hears='neighbour')",
+        "Gate(other=True, hears='neighbour')",
+    ]
+    assert recipe.row["fuse"] == "Z^L"
+    assert (recipe.message_activation, recipe.activation) == ("none", "relu")
+
+
+@pytest.mark.parametrize("at", range(len(STARTS)))
+def test_a_search_begins_with_rows_of_the_papers_table(at):
+    known = list(STARTS)[at]
+    start = Mechanism().starts[at]
+    found = row_of(Mechanism().candidate(start.__getitem__).recipe)
+    for key in ("neighborhoods", "guidance", "combine", "fuse"):
+        assert found[key] == row_of(REGISTRY[known])[key]
+
+
+def test_fixed_answers_are_kept_and_wrong_ones_refused(draw):
+    subject = Mechanism({"encoder": "both", "prototypes": False, "width": 64, "patience": 5})
+    assert {"encoder", "prototypes", "width"}.isdisjoint(subject.space)
+    drawn = draw(subject)
+    assert type(drawn.recipe.encoder).__name__ == "EmbedBoth"
+    assert drawn.recipe.belief is None
+    assert (drawn.settings["width"], drawn.settings["patience"]) == (64, 5)
+    for wrong, words in [
+        ({"encodre": "both"}, 'no question or setting of htmp "encodre"; did you mean "encoder"'),
+        ({"encoder": "none"}, "encoder must be one of features, both"),
+        ({"dropout": "much"}, "dropout must be a number, got 'much'"),
+        ({"max_epochs": 0}, "max_epochs must be positive"),
+    ]:
+        with pytest.raises(HeterophilyError, match=words):
+            Mechanism(wrong)
+
+
+def test_a_recipe_is_the_same_after_writing_and_reading(draw):
+    for _ in range(40):
+        recipe = draw().recipe
+        names = {}
+        exec(recipe_source(recipe, words="Found."), names)
+        assert names["RECIPE"] == recipe
+
+
+@pytest.mark.parametrize("model", REGISTRY)
+def test_published_recipes_can_be_written_too(model):
+    names = {}
+    exec(recipe_source(REGISTRY[model], words="Known."), names)
+    assert names["RECIPE"] == REGISTRY[model]
+
+
+def test_the_saved_winner_loads_and_fits_with_its_settings(graph, find, tmp_path):
+    found = find("htmp", trials=4, write=tmp_path / "mine.py", settings={"width": 32})
+    assert found.recipe.name == "htmp-ring"
+    for path in (tmp_path / "out" / "recipe.py", tmp_path / "mine.py"):
+        recipe = find_recipe(str(path))
+        assert recipe == found.recipe
+        assert recipe.with_settings().settings["learning_rate"] == found.settings["learning_rate"]
+        assert recipe.with_settings().settings["max_epochs"] == 4
+    fitted = NodeClassifier(str(path), device="cpu").fit(graph, split="0", progress=False)
+    assert fitted.predict().shape == (graph.n_nodes,)
+    # The same network as that of the best trial.
+    assert fitted.run_.scores["val"]["accuracy"] == found.best.accuracies[0]
+    REGISTRY.pop(recipe.name)
+
+
+def test_a_found_recipe_can_be_searched_in_turn(find, draw, tmp_path):
+    drawn = draw()
+    path = write_recipe(drawn.recipe, tmp_path / "mine.py", words="Drawn.")
+    found = find(str(path), trials=2, splits="0")
+    assert found.count("done") == 2
+    assert set(found.best.answers) == set(drawn.recipe.space)
+    REGISTRY.pop(drawn.recipe.name)
+
+
+def test_recipes_of_all_trials_train(graph, find):
+    found = find("htmp", trials=12, splits="0", settings={"width": 32, "max_epochs": 2})
+    assert found.count("done") == 12, [a.reason for a in found.attempts]
+    rows = set()
+    for attempt in found.attempts:
+        drawn = Mechanism({"width": 32, "max_epochs": 2}).candidate(attempt.answers.__getitem__)
+        rows.add(str(row_of(drawn.recipe)))
+    assert len(rows) > 8
+    assert train(drawn.recipe, graph, split=graph.split("0"), progress=False, **drawn.values)

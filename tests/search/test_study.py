@@ -1,0 +1,53 @@
+"""Trials whose process is gone are tried again, a few times; those of the living are left alone."""
+
+import os
+import socket
+
+import optuna
+import psutil
+import pytest
+
+from heterophily.search.study import TRIES, count_taken, is_void, open_study, recover
+
+GONE = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": 0.0}
+
+
+@pytest.fixture
+def opened(tmp_path):
+    return open_study(tmp_path / "study.journal", "a study")
+
+
+def begin(study, process):
+    trial = study.ask()
+    trial.suggest_float("x", 0, 1)
+    if process is not None:
+        trial.set_user_attr("process", process)
+    return trial
+
+
+def test_a_lost_trial_is_tried_again_until_it_counts_as_failed(opened):
+    params = begin(opened, GONE).params
+    for lost in range(1, TRIES):
+        recover(opened, local=True)
+        assert count_taken(opened) == 0
+        again = begin(opened, GONE)
+        assert (again.params, again.user_attrs["lost"]) == (params, lost)
+        assert count_taken(opened) == 1
+    recover(opened, local=True)
+    assert count_taken(opened) == 1
+    assert [is_void(t) for t in opened.trials] == [True] * (TRIES - 1) + [False]
+    assert [t.state.name for t in opened.trials] == ["FAIL"] * TRIES
+    assert opened.trials[-1].user_attrs["reason"] == "its process was killed"
+
+
+def test_the_trials_of_living_processes_are_left_alone(opened):
+    mine = {"host": socket.gethostname(), "pid": os.getpid()}
+    begin(opened, {**mine, "started": psutil.Process().create_time()})
+    begin(opened, {**GONE, "host": "another machine"})
+    begin(opened, {**mine, "started": 1.0})  # a number that was given anew
+    begin(opened, None)
+    recover(opened, local=False)
+    states = [t.state.name for t in opened.trials]
+    assert states == ["RUNNING", "RUNNING", "FAIL", "RUNNING", "WAITING"]
+    recover(opened, local=True)
+    assert opened.trials[3].state == optuna.trial.TrialState.FAIL
