@@ -143,3 +143,17 @@ def test_sizes_of_the_real_graphs(name, real_graph):
     assert second_hop(adjacency).n_entries == n_strict
     heavy = second_hop(adjacency, rule="thresholded").n_entries - n_strict
     assert heavy / adjacency.n_entries == pytest.approx(share, abs=0.005)
+
+
+@pytest.mark.usefixtures("_blocks")
+@pytest.mark.parametrize("rule", ["strict", "thresholded"])
+def test_a_limit_keeps_some_of_the_second_hop(random_graph, rule):
+    whole = dense(second_hop(random_graph.symmetric, rule=rule))
+    cut = dense(second_hop(random_graph.symmetric, rule=rule, limit=3))
+    assert not (cut & ~whole).any()
+    assert (cut.sum(axis=1) == np.minimum(whole.sum(axis=1), 3)).all()
+    assert (whole.sum(axis=1) > 3).any()
+    again = dense(second_hop(random_graph.symmetric, rule=rule, limit=3))
+    assert (cut == again).all()
+    wide = dense(second_hop(random_graph.symmetric, rule=rule, limit=40))
+    assert (wide == whole).all()

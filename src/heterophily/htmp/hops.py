@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import torch
 
 from heterophily.errors import HeterophilyError, unknown_name
+from heterophily.htmp.sample import ranges, without_replacement
 from heterophily.sparse import Matrix, Pattern
 
 BLOCK = 2**22  # entries of one product
@@ -28,16 +29,21 @@ def hop(adjacency: Pattern, k: int) -> Pattern:
     return stack(rings[k] for _, rings in ring_blocks(adjacency, k)).pattern
 
 
-def second_hop(adjacency: Pattern, *, rule: str = "strict") -> Pattern:
+def second_hop(adjacency: Pattern, *, rule: str = "strict", limit: int = 0) -> Pattern:
     """Pairs at distance exactly two; `thresholded` adds edges that H2GCN's program leaves in.
 
     1[S°² - S° - I > 0] has the edges (i, j) with Σ_{k in N°(i) ∩ N°(j)} 1/deg°_k > 1; the sums are
-    the entries of A° D°^(-1) A°.
+    the entries of A° D°^(-1) A°. With a `limit` each row keeps at most that many, drawn once.
     """
     if rule not in RULES:
         raise unknown_name("second hop", rule, RULES)
+    generator = torch.Generator().manual_seed(0)
+
+    def kept(block: Any) -> Any:
+        return _limited(block, limit, generator) if limit else block
+
     if rule == "strict":
-        return hop(adjacency, 2)
+        return stack(kept(rings[2]) for _, rings in ring_blocks(adjacency, 2)).pattern
     a = to_csr(adjacency)
     closed = (a + _identity(a)).astype(np.float64)
     scaled = sp.diags_array(1 / closed.sum(axis=1)) @ closed
@@ -46,7 +52,8 @@ def second_hop(adjacency: Pattern, *, rule: str = "strict") -> Pattern:
         sums = a[rows].multiply(closed[rows] @ scaled).tocsr()
         return _kept(sums, sums.data > 1 + TOLERANCE)
 
-    return stack(rings[2] + heavy_edges(rows) for rows, rings in ring_blocks(adjacency, 2)).pattern
+    blocks = ring_blocks(adjacency, 2)
+    return stack(kept(rings[2] + heavy_edges(rows)) for rows, rings in blocks).pattern
 
 
 def common_neighbors(adjacency: Pattern, *, at_least: int = 2) -> Pattern:
@@ -143,6 +150,17 @@ def _walks(a: Any, k: int) -> Any:
     for _ in range(k):
         walks = np.minimum(a @ walks, a.shape[1])
     return walks
+
+
+def _limited(matrix: Any, limit: int, generator: torch.Generator) -> Any:
+    """At most `limit` of the entries of each row, all equally likely."""
+    counts = torch.from_numpy(np.diff(matrix.indptr)).long()
+    many = counts > limit
+    keep = torch.ones(matrix.nnz, dtype=torch.bool)
+    starts = torch.from_numpy(matrix.indptr[:-1]).long()[many]
+    keep[ranges(starts, counts[many])] = False
+    keep[starts.unsqueeze(1) + without_replacement(counts[many], limit, generator)] = True
+    return _kept(matrix, keep.numpy())
 
 
 def _kept(matrix: Any, keep: Any) -> Any:

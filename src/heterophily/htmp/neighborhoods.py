@@ -101,10 +101,14 @@ class WithSelf(Neighborhood):
 
 @dataclass(frozen=True)
 class Hop(Neighborhood):
-    """A_hk: the nodes at distance exactly k; for k = 2 also by the threshold of a program."""
+    """A_hk: the nodes at distance exactly k; for k = 2 also by the threshold of a program.
+
+    A second hop with a `limit` above 0 keeps at most that many nodes of each row, drawn once.
+    """
 
     k: int = 2
     rule: Text = "strict"
+    limit: Number = 0
 
     def __post_init__(self) -> None:
         choose("second_hop", self.rule, ("strict", "thresholded"))
@@ -124,7 +128,7 @@ class Hop(Neighborhood):
         from heterophily.htmp.hops import hop, second_hop
 
         if self.k == 2:
-            return second_hop(graph.symmetric, rule=str(self.rule))
+            return second_hop(graph.symmetric, rule=str(self.rule), limit=int(self.limit))
         return graph.symmetric if self.k == 1 else hop(graph.symmetric, self.k)
 
 

@@ -185,6 +185,21 @@ def ranges(starts: Tensor, counts: Tensor) -> Tensor:
     return shift.add_(torch.arange(len(shift)))
 
 
+def without_replacement(sizes: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """`count` different numbers below each of the sizes, all equally likely, (len(sizes), count).
+
+    Floyd: for j = size - count, .., size - 1 take a number up to j, or j itself if that was taken before.
+    """
+    chosen = torch.empty(len(sizes), count, dtype=torch.long)
+    for step in range(count):
+        top = sizes - count + step
+        drawn = torch.rand(len(sizes), dtype=torch.double, generator=generator)
+        number = (drawn * (top + 1)).long()
+        taken = (chosen[:, :step] == number.unsqueeze(1)).any(dim=1)
+        chosen[:, step] = torch.where(taken, top, number)
+    return chosen
+
+
 def rows_of(features: Features, nodes: Tensor) -> Features:
     """Some rows of X, sparse if X is."""
     if not isinstance(features, Matrix):

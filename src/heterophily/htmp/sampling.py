@@ -17,7 +17,7 @@ from heterophily.errors import HeterophilyError
 from heterophily.graph import Graph
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.neighborhoods import Neighborhood, indicator_of, structure_key
-from heterophily.htmp.sample import Rows, Sample, pad, ranges
+from heterophily.htmp.sample import Rows, Sample, pad, ranges, without_replacement
 from heterophily.sparse import Pattern
 
 Fan = int | None  # neighbors to draw in a hop; None: all
@@ -168,21 +168,6 @@ class Sampler:
             senders=nodes,
             importance=None if whole else importance.to(relation.rows.sums.dtype),
         )
-
-
-def without_replacement(sizes: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """`count` different numbers below each of the sizes, all equally likely, (len(sizes), count).
-
-    Floyd: for j = size - count, .., size - 1 take a number up to j, or j itself if that was taken before.
-    """
-    chosen = torch.empty(len(sizes), count, dtype=torch.long)
-    for step in range(count):
-        top = sizes - count + step
-        drawn = torch.rand(len(sizes), dtype=torch.double, generator=generator)
-        number = (drawn * (top + 1)).long()
-        taken = (chosen[:, :step] == number.unsqueeze(1)).any(dim=1)
-        chosen[:, step] = torch.where(taken, top, number)
-    return chosen
 
 
 def compiled_sampler(pattern: Pattern) -> Any:

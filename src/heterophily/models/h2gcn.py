@@ -15,7 +15,10 @@ H2GCN = Recipe(
     title="H2GCN",
     paper="Zhu et al., Beyond homophily in graph neural networks: current limitations and effective "
     "designs, NeurIPS 2020",
-    channels=(Hop(1) * SymmetricMean(), Hop(2, Setting("second_hop")) * SymmetricMean()),
+    channels=(
+        Hop(1) * SymmetricMean(),
+        Hop(2, Setting("second_hop"), Setting("second_hop_limit")) * SymmetricMean(),
+    ),
     combine=Concat(),
     fuse=ConcatLayers(),
     encoder=Embed(activation=Setting("activation"), bias=False, law="glorot"),
@@ -24,7 +27,7 @@ H2GCN = Recipe(
     dropout=Dropout(head=Setting("dropout")),
     activation="none",
     equation="Z^l = [S(A) Z^(l-1) ‖ S(A_h2) Z^(l-1)], logits = drop([Z⁰ ‖ .. ‖ Z^L]) W_c",
-    settings={"second_hop": "strict", "weight_decay": 5e-5},
+    settings={"second_hop": "strict", "second_hop_limit": 0, "weight_decay": 5e-5},
     space={
         "n_layers": Choice(1, 2),
         "activation": Choice("relu", "none"),
@@ -37,6 +40,8 @@ H2GCN = Recipe(
         "the reference program keeps some edges in the second hop, by a threshold: "
         "second_hop = thresholded",
         "it minimises -p_c without a logarithm: loss = negative_probability",
+        "a second hop that is too large for memory may be cut to some drawn nodes per node: "
+        "second_hop_limit",
         "ReLUs after propagation are left out: a non-negative state stays non-negative",
     ),
 )
