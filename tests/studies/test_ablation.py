@@ -1,0 +1,132 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from heterophily.htmp.combine import Only
+from heterophily.htmp.encoder import Embed, Predict
+from heterophily.models import REGISTRY
+from heterophily.models.cmgnn import WITHOUT_BOTH
+from heterophily.studies import ablation
+from heterophily.studies.ablation import changes, study_ablation, variants_of, works
+from heterophily.studies.tidy import Study, values_of, where
+
+PAPER = ["full", "without supplementary messages", "without discrimination loss", "without both"]
+
+
+def test_cmgnn_loses_what_it_loses_in_the_paper(graph, short):
+    study = short(study_ablation, graph)
+    assert values_of(study.rows, "variant") == PAPER
+    assert {row["model"] for row in study.rows} == {"cmgnn"}
+    assert len(study.rows) == 4 * 2
+    weights = {v: where(study.rows, variant=v)[0]["parameters"] for v in PAPER}
+    assert weights["without both"] < weights["full"] == weights["without discrimination loss"]
+    assert weights["without both"] == weights["without supplementary messages"]
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "variants"),
+    [
+        ("gcn", {}, ["without Ã"]),
+        ("mlp", {}, []),
+        ("h2gcn", {}, ["without A", "without A_h2"]),
+        ("appnp", {}, ["without I", "without Ã"]),
+        ("acm-gcn", {}, ["without I", "without Ã ⊙ B̃^d", "without Ã ⊙ I-B̃^d"]),
+        (
+            "acm-gcn",
+            {"structure_channel": True},
+            ["without I", "without Ã ⊙ B̃^d", "without Ã ⊙ I-B̃^d", "without structure channel"],
+        ),
+        ("mixhop", {}, ["without I", "without A", "without A_h2", "without group lasso"]),
+        ("glognn", {}, ["without I", "without 1", "without structure input"]),
+        ("linkx", {}, ["without structure input"]),
+        ("simp-gcn", {}, ["without similarity loss"]),
+    ],
+)
+def test_other_methods_lose_each_part_that_they_can_do_without(graph, model, settings, variants):
+    found = variants_of(REGISTRY[model], graph, settings)
+    assert list(found) == ["full", *variants]
+    assert found["full"] is REGISTRY[model]
+    for name in variants:
+        assert works(found[name], graph, settings)
+
+
+def test_a_variant_lacks_exactly_its_part(graph):
+    found = variants_of(REGISTRY["mixhop"], graph, {})
+    symbols = {name: recipe.with_settings().row["neighborhoods"] for name, recipe in found.items()}
+    assert symbols["full"] == ["I", "A", "A_h2"]
+    assert symbols["without A"] == ["I", "A_h2"]
+    assert symbols["without group lasso"] == symbols["full"]
+    assert found["without group lasso"].losses == ()
+    assert found["without A"].losses == found["full"].losses
+    alone = variants_of(REGISTRY["appnp"], graph, {})["without I"]
+    assert isinstance(alone.combine, Only)
+    assert alone.with_settings().row["neighborhoods"] == ["Ã"]
+    plain = variants_of(REGISTRY["gcn"], graph, {})["without Ã"]
+    assert plain.with_settings().row["neighborhoods"] == ["I"]
+
+
+def test_structure_input_gives_way_to_features(graph):
+    linkx = variants_of(REGISTRY["linkx"], graph, {})["without structure input"]
+    assert isinstance(linkx.encoder, Embed)
+    glognn = variants_of(REGISTRY["glognn"], graph, {"dropout": 0.3})["without structure input"]
+    assert type(glognn.encoder) is Predict
+    assert glognn.encoder.dropout == 0.3
+
+
+def test_channels_of_one_name_are_numbered(graph):
+    names = list(variants_of(REGISTRY["wrgnn"], graph, {}))
+    assert len([name for name in names if "A_c ⊙" in name]) > 1
+    assert len(set(names)) == len(names)
+
+
+def test_what_does_not_work_is_noticed(graph):
+    broken = replace(REGISTRY["simp-gcn"], channels=REGISTRY["simp-gcn"].channels[:2])
+    assert not works(broken, graph, {})
+    lost = graph.replace(features=torch.full((graph.n_nodes, 3), 3e38))
+    assert not works(REGISTRY["mlp"], lost, {})
+
+
+def test_own_variants(graph, short):
+    study = short(study_ablation, graph, variants={"full": REGISTRY["cmgnn"], "bare": WITHOUT_BOTH})
+    assert values_of(study.rows, "variant") == ["full", "bare"]
+
+
+def rows(dataset, **accuracies):
+    return [
+        {"dataset": dataset, "model": "cmgnn", "variant": v, "split": str(i), "seed": i, "run": "r",
+         "test_accuracy": a + i, "paper": p}
+        for v, (a, p) in accuracies.items() for i in range(3)
+    ]  # fmt: skip
+
+
+def test_changes_are_against_the_full_method_ours_and_the_papers():
+    found = changes(
+        [
+            *rows("a", full=(50.0, 45.7), bare=(48.5, 41.0)),
+            *rows("b", full=(70.0, None), bare=(70.5, None)),
+        ]
+    )
+    assert [row["dataset"] for row in found] == ["a", "b"]
+    assert found[0]["change"] == pytest.approx(-1.5)
+    assert found[0]["paper"] == pytest.approx(-4.7)
+    assert found[1]["change"] == pytest.approx(0.5)
+    assert found[1]["paper"] is None
+
+
+def test_the_papers_numbers_stand_beside(graph):
+    row = {"model": "cmgnn", "dataset": "actor", "variant": "without both"}
+    assert ablation.in_paper(row) == pytest.approx(35.61)
+    assert ablation.in_paper({**row, "dataset": "zoo"}) is None
+    assert ablation.in_paper({**row, "variant": "bare"}) is None
+    assert ablation.in_paper({**row, "model": "gcn"}) is None
+
+
+def test_figures_are_drawn_from_the_data_alone(tmp_path, no_training):
+    no_training()
+    study = Study("ablation", tmp_path, {"": rows("a", full=(50.0, 45.7), bare=(48.5, 41.0))})
+    study.write()
+    (path,) = ablation.draw(Study.opened("ablation", tmp_path), tmp_path)
+    assert path.name == "ablation-cmgnn.png"
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert ablation.draw(Study.opened("ablation"), tmp_path) == []

@@ -1,0 +1,98 @@
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from heterophily.errors import HeterophilyError
+from heterophily.studies.tidy import (
+    Study,
+    deviation_of,
+    mean_of,
+    read_rows,
+    tidy,
+    values_of,
+    where,
+    write_rows,
+)
+
+ROWS = [
+    {"dataset": "a, b", "split": "0", "x": 1.5, "known": True, "paper": None},
+    {"dataset": "ü\n", "split": "1", "x": -2.0, "more": 3},
+]
+
+
+def test_rows_come_back_from_json_as_they_were_written(tmp_path):
+    write_rows(ROWS, tmp_path / "new" / "t.json")
+    assert read_rows(tmp_path / "new" / "t.json") == ROWS
+    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == ["t.csv", "t.json"]
+    assert len((tmp_path / "new" / "t.json").read_text().splitlines()) == len(ROWS) + 2
+
+
+def test_the_csv_has_the_same_cells_and_all_columns(tmp_path):
+    write_rows(ROWS, tmp_path / "t.json")
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    assert list(found[0]) == ["dataset", "split", "x", "known", "paper", "more"]
+    assert [row["dataset"] for row in found] == ["a, b", "ü\n"]
+    assert [row["more"] for row in found] == ["", "3"]
+    assert [float(row["x"]) for row in found] == [1.5, -2.0]
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "[1]", "null"])
+def test_other_files_are_refused(tmp_path, text):
+    (tmp_path / "t.json").write_text(text)
+    with pytest.raises(HeterophilyError, match="is not the data of a study"):
+        read_rows(tmp_path / "t.json")
+
+
+def test_cells_are_plain_and_short():
+    row = tidy(
+        {"a": np.float64(1 / 3), "b": torch.tensor(2), "c": math.nan, "d": math.inf, "e": "x"}
+    )
+    assert row == {"a": 0.333333, "b": 2, "c": None, "d": None, "e": "x"}
+    assert json.loads(json.dumps(row)) == row
+    with pytest.raises(TypeError, match="a tidy cell"):
+        tidy({"a": [1, 2]})
+
+
+def test_summaries_leave_out_missing_numbers():
+    rows = [{"x": 1.0}, {"x": None}, {}, {"x": 4.0}]
+    assert mean_of(rows, "x") == 2.5
+    assert deviation_of(rows, "x") == 1.5
+    assert mean_of(rows, "y") is deviation_of(rows, "y") is None
+    assert values_of([{"x": 2}, {"x": 1}, {"x": 2}], "x") == [2, 1]
+    assert where(rows, x=4.0) == [{"x": 4.0}]
+
+
+def test_a_study_keeps_tables_apart_and_reads_them_again(tmp_path):
+    study = Study.opened("degrees", tmp_path)
+    study.put("", [{"dataset": "a", "x": 1}], same=["dataset"])
+    study.put("more", [{"dataset": "a", "y": 2}], same=["dataset"])
+    study.write()
+    write_rows([{"z": 3}], tmp_path / "degreesque.json")
+    again = Study.opened("degrees", tmp_path)
+    assert again.tables == {"": [{"dataset": "a", "x": 1}], "more": [{"dataset": "a", "y": 2}]}
+    assert [p.name for p in again.paths()] == ["degrees-more.json", "degrees.json"]
+
+
+def test_new_rows_take_the_place_of_those_they_agree_with(tmp_path):
+    study = Study.opened("s")
+    study.put("", [{"a": 1, "b": 1, "x": 0}, {"a": 1, "b": 2, "x": 0}], same=["a", "b"])
+    study.put("", [{"a": 1, "b": 2, "x": 5}, {"a": 1, "b": 2, "x": 6}], same=["a", "b"])
+    assert [row["x"] for row in study.rows] == [0, 5, 6]
+    study.write()
+    assert study.paths() == []
+
+
+def test_the_main_table_is_written_last(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(
+        "heterophily.studies.tidy.write_rows", lambda rows, path: written.append(path.name)
+    )
+    study = Study("s", tmp_path, {"": [], "trace": [], "matrices": []})
+    study.write()
+    assert written[-1] == "s.json"
+    assert set(written[:2]) == {"s-trace.json", "s-matrices.json"}

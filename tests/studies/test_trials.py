@@ -1,0 +1,166 @@
+import pickle
+from dataclasses import replace
+
+import pytest
+import torch
+
+from heterophily import Split
+from heterophily.errors import HeterophilyError
+from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
+from heterophily.settings import tuned
+from heterophily.studies.tidy import Study, where
+from heterophily.studies.trials import run_trials, splits_of, trials_of
+from heterophily.training.trainer import train
+
+SHORT = {"max_epochs": 3, "width": 8}
+
+
+def measure(trial):
+    trained = trial.train()
+    return {"": [{"test_accuracy": trained.test_accuracy}], "more": [{"epoch": 0}, {"epoch": 1}]}
+
+
+def test_a_trial_per_split_with_the_split_number_as_seed(graph):
+    trials = trials_of(graph, "gcn", n_splits=3, seed=5, settings=SHORT, note="x")
+    assert [t.split for t in trials] == ["0", "1", "2"]
+    assert [t.seed for t in trials] == [5, 6, 7]
+    assert [t.first for t in trials] == [True, False, False]
+    assert all(torch.equal(t.split_nodes.test, graph.split(t.split).test) for t in trials)
+    assert trials[0].labels | {"run": ""} == {
+        "dataset": "zoo", "model": "gcn", "note": "x", "split": "0", "seed": 5, "run": ""
+    }  # fmt: skip
+
+
+def test_settings_come_from_the_committed_table_then_from_the_caller(graph):
+    real = graph.replace(name="actor")
+    (trial,) = trials_of(real, "gcn", n_splits=1, settings={"width": 7})
+    known = tuned("gcn", "actor")
+    assert known["preset"] == "reference"
+    assert trial.decided.settings["learning_rate"] == known["learning_rate"]
+    assert trial.decided.settings["loss"] == "ce_of_probabilities"
+    assert trial.decided.settings["width"] == 7
+    (other,) = trials_of(real, "mlp", n_splits=1, tuned_as=("gcn", "actor"))
+    assert other.settings == known
+
+
+def test_splits_without_labelled_test_nodes_are_replaced(graph):
+    assert list(splits_of(graph, 2)) == ["0", "1"]
+    blind = graph.replace(splits={"mine": Split.of(range(50), range(50, 60))})
+    drawn = splits_of(blind, 4)
+    assert len(drawn) == 4
+    assert all(len(split.test) > 10 for split in drawn.values())
+    with pytest.raises(HeterophilyError, match="at least one split, got 0"):
+        splits_of(graph, 0)
+
+
+def test_rows_are_those_of_the_trainer(graph):
+    study = Study.opened("s")
+    run_trials(trials_of(graph, "gcn", n_splits=2, settings=SHORT), measure, study)
+    for row in study.rows:
+        split = graph.split(row["split"])
+        _, run = train("gcn", graph, split=split, seed=row["seed"], **SHORT)
+        assert row["test_accuracy"] == pytest.approx(100 * run.scores["test"]["accuracy"], rel=1e-5)
+    assert len(study.rows) == 2
+    assert [row["epoch"] for row in study.tables["more"]] == [0, 1, 0, 1]
+
+
+def test_what_is_there_is_not_run_again(graph, tmp_path, no_training):
+    def go(n_splits, **settings):
+        study = Study.opened("s", tmp_path)
+        trials = trials_of(graph, "gcn", n_splits=n_splits, settings={**SHORT, **settings})
+        run_trials(trials, measure, study)
+        return study
+
+    first = go(2)
+    no_training()
+    assert go(2).tables == first.tables
+    assert len(go(1).rows) == 2  # other splits of the same kind stay
+    with pytest.raises(AssertionError, match="nothing should be trained"):
+        go(3)
+    with pytest.raises(AssertionError, match="nothing should be trained"):
+        go(2, width=9)
+
+
+def test_rows_under_other_settings_are_dropped_and_other_cells_stay(graph, tmp_path):
+    def go(model, n_splits, **settings):
+        study = Study.opened("s", tmp_path)
+        trials = trials_of(graph, model, n_splits=n_splits, settings={**SHORT, **settings})
+        run_trials(trials, measure, study)
+        return study
+
+    go("mlp", 1)
+    go("gcn", 3)
+    study = go("gcn", 1, width=9)
+    assert [row["model"] for row in study.rows] == ["mlp", "gcn"]
+    assert len(where(study.tables["more"], model="gcn")) == 2
+    assert Study.opened("s", tmp_path).tables == study.tables
+
+
+def test_another_graph_of_the_same_name_is_another_run(graph):
+    edges = graph.replace(adjacency=graph.symmetric)
+    assert trials_of(graph, "gcn")[0].run_id != trials_of(edges, "gcn")[0].run_id
+    assert trials_of(graph, "mlp")[0].run_id == trials_of(edges, "mlp")[0].run_id
+    assert trials_of(graph, "linkx")[0].run_id != trials_of(edges, "linkx")[0].run_id
+    labels = graph.replace(labels=(graph.labels + 1) % 3)
+    assert trials_of(graph, "mlp")[0].run_id != trials_of(labels, "mlp")[0].run_id
+
+
+def test_a_loss_of_weight_zero_makes_no_other_run(graph):
+    def ids(weight):
+        found = {}
+        for recipe in (CMGNN, WITHOUT_SUPPLEMENT, WITHOUT_DISCRIMINATION, WITHOUT_BOTH):
+            settings = {"discrimination_weight": weight}
+            found[recipe.name] = trials_of(graph, recipe, settings=settings)[0].run_id
+        return list(found.values())
+
+    assert len(set(ids(0.1))) == 4
+    full, no_messages, no_loss, neither = ids(0.0)
+    assert full == no_loss != no_messages == neither
+
+
+def test_equal_runs_are_trained_once_and_told_twice(graph):
+    counted = []
+
+    def count(trial):
+        counted.append(trial)
+        return measure(trial)
+
+    study = Study.opened("s")
+    trials = [
+        trial
+        for variant, recipe in {"full": CMGNN, "without loss": WITHOUT_DISCRIMINATION}.items()
+        for trial in trials_of(
+            graph, recipe, n_splits=2, settings={**SHORT, "discrimination_weight": 0.0},
+            model="cmgnn", variant=variant,
+        )
+    ]  # fmt: skip
+    run_trials(trials, count, study, paper=lambda row: {"full": 1.0}.get(row["variant"], 2.0))
+    assert len(counted) == 2
+    assert len(study.rows) == 4
+    full, other = where(study.rows, variant="full"), where(study.rows, variant="without loss")
+    assert [r["test_accuracy"] for r in full] == [r["test_accuracy"] for r in other]
+    assert {r["paper"] for r in full} == {1.0}
+    assert {r["paper"] for r in other} == {2.0}
+
+
+def test_workers_give_the_same_rows(graph):
+    """In threads, since starting processes would take longer than all other tests together."""
+    from joblib import parallel_config
+
+    found = []
+    for workers in (1, 2):
+        study = Study.opened("s")
+        trials = trials_of(graph, "gcn", n_splits=3)
+        with parallel_config(backend="threading"):
+            run_trials(trials, lambda t: {"": [{"x": t.seed}]}, study, workers=workers)
+        found.append(sorted(study.rows, key=lambda row: row["split"]))
+    assert found[0] == found[1]
+    assert [row["x"] for row in found[0]] == [0, 1, 2]
+
+
+def test_a_trial_travels_to_a_worker(graph):
+    own = replace(CMGNN, name="own")
+    (trial,) = trials_of(graph, own, n_splits=1, settings=SHORT)
+    sent = pickle.loads(pickle.dumps(trial))
+    assert sent.run_id == trial.run_id
+    assert measure(sent) == measure(trial)
