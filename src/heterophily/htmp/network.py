@@ -231,6 +231,7 @@ class Network(nn.Module):
 
     def _states(self, graph: Graph) -> Any:
         self.check(graph)
+        self.scene = None  # what the last pass left behind would else live through this one
         recipe, scene = self.recipe, self.open(graph)
         x, outputs = scene.x, []
         for layers in self.stacks:
