@@ -38,6 +38,9 @@ Nodes = Annotated[
     Path | None,
     typer.Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges."),
 ]
+Report = Annotated[
+    Path | None, typer.Option("--report", help="Write a page with everything, ending in .html.")
+]
 INTERRUPTED = 130  # exit code after Ctrl-C
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
@@ -110,6 +113,7 @@ def diagnose(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the compatibility matrix to a .png, .pdf or .svg.")
     ] = None,
+    report: Report = None,
     as_json: Json = False,
 ) -> None:
     """Tell whether a graph is homophilous or heterophilous, and what that suggests."""
@@ -120,6 +124,7 @@ def diagnose(
 
     if plot is not None:
         check_ending(plot)
+    _check_report(report)
     diagnosis = diagnose(open_graph(source, nodes=nodes))
     if as_json:
         _print_json(diagnosis.to_dict())
@@ -127,6 +132,18 @@ def diagnose(
         console().print(diagnosis_view(diagnosis))
     if plot is not None:
         typer.echo(f"wrote {diagnosis.plot(plot)}", err=True)
+    if report is not None:
+        from heterophily.report.page.single import write_diagnosis
+
+        typer.echo(f"wrote {write_diagnosis(diagnosis, report, source=source)}", err=True)
+
+
+def _check_report(path: Path | None) -> None:
+    """Refuse a wrong ending before the work, not after it."""
+    if path is not None:
+        from heterophily.report.page.build import check_name
+
+        check_name(path)
 
 
 @app.command()
@@ -194,6 +211,7 @@ def fit(
     neighbors: Annotated[
         str, typer.Option(help="Neighbors drawn in a batch, one number per hop, or all.")
     ] = "10,5,2,1",
+    report: Report = None,
 ) -> None:
     """Train a model on a graph and write predictions for all of its nodes.
 
@@ -204,6 +222,7 @@ def fit(
     from heterophily.fitting import fit_model, write_results
     from heterophily.report.console import console, fit_view
 
+    _check_report(report)
     options: dict[str, Any] = dict(_setting(text) for text in settings or ())
     options = {"seed": seed, "device": device, "class_weights": class_weights, **options}
     options |= {"batch_size": batch_size, "neighbors": _counts(neighbors)}
@@ -213,6 +232,11 @@ def fit(
         silent = processes.number() > 0
     if not silent:
         paths = write_results(fitted, graph, out)
+        if report is not None:
+            from heterophily.report.page.single import fit_command, write_fit
+
+            command = fit_command(fitted, source=source, model=model, split=split, folder=out)
+            paths["report"] = write_fit(fitted, graph, report, command=command)
         console().print(fit_view(fitted, graph, paths))
 
 
@@ -386,6 +410,28 @@ def table(
         write_table(found, out, kind.value if kind else format_of(out))
     for path in filter(None, (out, drawn)):
         typer.echo(f"wrote {path}", err=True)
+
+
+@app.command()
+def report(
+    source: Annotated[
+        Path, typer.Argument(metavar="RESULTS", help="Folder of records, or a .jsonl file of them.")
+    ],
+    out: Annotated[Path, typer.Option(help="File to write, ending in .html.")],
+    studies: Annotated[
+        Path | None,
+        typer.Option(help="Folder that `study` wrote; by default `studies` beside the records."),
+    ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option("--measure/--no-measure", help="Diagnose the graphs whose files are here."),
+    ] = True,
+) -> None:
+    """Write one page with the leaderboard, ranks, datasets, studies and how to get each number."""
+    from heterophily.report.page.build import write_report
+
+    path = write_report(source, out, studies=studies, measure=measure)
+    typer.echo(f"wrote {path}: open it in a browser, it needs no network")
 
 
 def _names(text: str) -> list[str] | None:
