@@ -2,12 +2,22 @@
 
 import os
 import socket
+from dataclasses import replace
 
 import optuna
 import psutil
 import pytest
 
-from heterophily.search.study import TRIES, count_taken, is_void, open_study, recover
+from heterophily.search.study import (
+    TRIES,
+    Task,
+    count_taken,
+    is_void,
+    open_study,
+    recover,
+    run_next,
+)
+from heterophily.search.subject import Tuning
 
 GONE = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": 0.0}
 
@@ -23,6 +33,15 @@ def begin(study, process):
     if process is not None:
         trial.set_user_attr("process", process)
     return trial
+
+
+def test_no_more_trials_are_claimed_than_wanted(graph, tmp_path, scored):
+    scored(lambda settings, split: 0.5)
+    options = {"splits": ("0",), "seed": 0, "study": "a study", "folder": tmp_path}
+    task = Task(Tuning("gcn"), graph, trials=2, place=tmp_path / "study.journal", **options)
+    assert [run_next(task).number for _ in range(2)] == [0, 1]
+    assert run_next(task) is None
+    assert run_next(replace(task, trials=3)).number == 2
 
 
 def test_a_lost_trial_is_tried_again_until_it_counts_as_failed(opened):

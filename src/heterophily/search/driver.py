@@ -31,9 +31,8 @@ from heterophily.search.study import (
     Outcome,
     Task,
     count_begun,
-    count_taken,
+    count_missing,
     open_study,
-    recover,
     run_next,
 )
 from heterophily.search.subject import Subject, Tuning, with_defaults
@@ -147,10 +146,9 @@ def _compare(old: Settings, new: Settings, task: Task) -> None:
 def _run(task: Task, workers: int, display: Display) -> None:
     """Run the trials that are missing."""
     study = open_study(task.place, task.study)
-    with task.lock:
-        recover(study, local=isinstance(task.place, Path))
+    missing = count_missing(study, task)
     display.begin(attempts_of(study))
-    while (missing := task.trials - count_taken(study)) > 0:
+    while missing > 0:
         before = count_begun(study)
         for outcome in _outcomes(task, missing, workers):
             if outcome is None:
@@ -159,6 +157,7 @@ def _run(task: Task, workers: int, display: Display) -> None:
                 display.show(outcome, n_splits=len(task.splits))
         if count_begun(study) == before:
             raise HeterophilyError("workers die before they begin; try fewer --workers")
+        missing = count_missing(study, task)
 
 
 def _outcomes(task: Task, missing: int, workers: int) -> Iterator[Outcome | None]:

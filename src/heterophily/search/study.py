@@ -47,7 +47,7 @@ class Task:
     @property
     def lock(self) -> FileLock:
         """Held while a trial is claimed, so that no two processes claim the last one."""
-        return FileLock(lock_beside(self.folder / "claims"))
+        return FileLock(lock_beside(self.folder / "claims"), is_singleton=True)
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,22 @@ def run_next(task: Task) -> Outcome | None:
 def claim(study: optuna.Study, task: Task) -> Trial | None:
     """A trial for this process, or None if there are enough."""
     with task.lock:
-        recover(study, local=isinstance(task.place, Path))
-        taken = count_taken(study)
-        if taken >= task.trials:
+        missing = count_missing(study, task)
+        if missing <= 0:
             return None
+        taken = task.trials - missing
         # The same seed after an interruption as without: processes and resumed runs never repeat a draw.
         study.sampler = optuna.samplers.TPESampler(seed=(task.seed * 1_000_003 + taken) % 2**32)
         trial = study.ask()
         trial.set_user_attr("process", _identity())
         return trial
+
+
+def count_missing(study: optuna.Study, task: Task) -> int:
+    """Number of trials that are still to be claimed, among them those whose process is gone."""
+    with task.lock:
+        recover(study, local=isinstance(task.place, Path))
+        return task.trials - count_taken(study)
 
 
 def count_taken(study: optuna.Study) -> int:
