@@ -3,6 +3,7 @@
 import json
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -120,3 +121,8 @@ def test_a_judgement_in_words_comes_first(folder):
     text = page(folder)
     assert text.index("All is well.") < text.index("## Ablation")
     assert json.loads((folder / "ablation.json").read_text())[0]["variant"] == "full"
+
+
+def test_the_committed_page_is_that_of_the_committed_data():
+    docs = Path(__file__).parents[2] / "docs"
+    assert (docs / "studies.md").read_text(encoding="utf-8") == page(docs / "studies")

@@ -164,3 +164,20 @@ def test_a_trial_travels_to_a_worker(graph):
     sent = pickle.loads(pickle.dumps(trial))
     assert sent.run_id == trial.run_id
     assert measure(sent) == measure(trial)
+
+
+def test_kept_weights_serve_another_study(graph, tmp_path, no_training):
+    options = {"n_splits": 1, "settings": SHORT, "keep": tmp_path, "device": "cpu"}
+    (trial,) = trials_of(graph, "cmgnn", **options)
+    first = trial.train()
+    assert [p.stem for p in tmp_path.iterdir()] == [trial.run_id]
+    no_training()
+    again = trials_of(graph, "cmgnn", **options)[0].train()
+    assert again.run == first.run
+    assert torch.equal(again.logits, first.logits)
+    assert not again.network.training
+    for changed in ({"seed": 1}, {"settings": {**SHORT, "width": 9}}, {"keep": tmp_path / "other"}):
+        with pytest.raises(AssertionError, match="nothing should be trained"):
+            trials_of(graph, "cmgnn", **{**options, **changed})[0].train()
+    with pytest.raises(AssertionError, match="nothing should be trained"):
+        trial.train(on_improvement=lambda *_: None)  # a watcher wants to see it happen

@@ -270,7 +270,9 @@ SECTIONS = (
         "Overlap of neighborhoods",
         "overlap GRAPH...",
         "How far the semantic neighborhoods of two classes are the same, 1 for indistinguishable, mean over\n"
-        "pairs of classes: all nodes, and fifths by degree, lowest first. The paper's Figure 1d sketches it.",
+        "pairs of classes: all nodes, and fifths by degree, lowest first; the paper draws it in Figure 1d.\n"
+        "Compare fifths with each other, not with all: fewer nodes look more different by chance alone, so\n"
+        "pairs with fewer than ten nodes of a class are left out.",
         _overlap,
         ("overlap",),
     ),

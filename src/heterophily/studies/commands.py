@@ -45,6 +45,9 @@ Settings = Annotated[
 ]
 Out = Annotated[Path, typer.Option(help="Folder of data and figures; a rerun continues there.")]
 Figures = Annotated[Ending, typer.Option(help="Format of the figures.")]
+Keep = Annotated[
+    Path | None, typer.Option(help="Folder of trained weights, to train once for several studies.")
+]
 Epochs = Annotated[int, typer.Option(min=1, help="Epochs that are timed.")]
 Threads = Annotated[int, typer.Option(min=0, help="Threads of PyTorch; 0: its own choice.")]
 HERE = Path("studies")
@@ -59,6 +62,7 @@ def ablation(
     workers: Workers = 1,
     device: Device = "auto",
     settings: Settings = None,
+    keep: Keep = None,
     nodes: Nodes = None,
     out: Out = HERE,
     figures: Figures = Ending.png,
@@ -66,7 +70,7 @@ def ablation(
     """What a method loses without one of its parts."""
     from heterophily.studies import ablation as module
 
-    options = _options(splits, seed, workers, device, settings)
+    options = _options(splits, seed, workers, device, settings, keep)
     found = _each(graphs, nodes, lambda g: module.study_ablation(g, model, out=out, **options))
     for row in module.changes(found.rows):
         beside = "" if row["paper"] is None else f", the paper's {row['paper']:+.2f}"
@@ -84,6 +88,7 @@ def degrees(
     workers: Workers = 1,
     device: Device = "auto",
     settings: Settings = None,
+    keep: Keep = None,
     nodes: Nodes = None,
     out: Out = HERE,
     figures: Figures = Ending.png,
@@ -91,7 +96,7 @@ def degrees(
     """Accuracy in five groups of test nodes by degree."""
     from heterophily.studies import degrees as module
 
-    options = _options(splits, seed, workers, device, settings)
+    options = _options(splits, seed, workers, device, settings, keep)
     names = _names(models)
     found = _each(graphs, nodes, lambda g: module.study_degrees(g, names, out=out, **options))
     _finish(found, module.draw, figures)
@@ -106,6 +111,7 @@ def compatibility(
     workers: Workers = 1,
     device: Device = "auto",
     settings: Settings = None,
+    keep: Keep = None,
     nodes: Nodes = None,
     out: Out = HERE,
     figures: Figures = Ending.png,
@@ -113,7 +119,7 @@ def compatibility(
     """Observed and estimated compatibility, and how the estimate moves while training."""
     from heterophily.studies import compatibility as module
 
-    options = _options(splits, seed, workers, device, settings)
+    options = _options(splits, seed, workers, device, settings, keep)
     names = _names(models)
     found = _each(graphs, nodes, lambda g: module.study_compatibility(g, names, out=out, **options))
     for row in module.summary(found):
@@ -131,6 +137,7 @@ def desired(
     workers: Workers = 1,
     device: Device = "auto",
     settings: Settings = None,
+    keep: Keep = None,
     nodes: Nodes = None,
     out: Out = HERE,
     figures: Figures = Ending.png,
@@ -139,7 +146,7 @@ def desired(
     from heterophily.studies import desired as module
     from heterophily.studies.tidy import mean_of, values_of, where
 
-    options = _options(splits, seed, workers, device, settings)
+    options = _options(splits, seed, workers, device, settings, keep)
     names = _names(models)
     found = _each(graphs, nodes, lambda g: module.study_desired(g, names, out=out, **options))
     for dataset in values_of(found.rows, "dataset"):
@@ -168,6 +175,7 @@ def synthetic(
     workers: Workers = 1,
     device: Device = "auto",
     settings: Settings = None,
+    keep: Keep = None,
     nodes: Nodes = None,
     out: Out = HERE,
     figures: Figures = Ending.png,
@@ -176,7 +184,7 @@ def synthetic(
     from heterophily.data.loading import open_graph
     from heterophily.studies import synthetic as module
 
-    options: Any = {**_options(splits, seed, workers, device, settings), "out": out}
+    options: Any = {**_options(splits, seed, workers, device, settings, keep), "out": out}
     graph, names = open_graph(base, nodes=nodes), _names(models)
     if not sweep:
         _finish(module.study_synthetic(graph, names, **options), module.draw, figures)
@@ -258,8 +266,11 @@ def runtime(
         _finish(grown, module.draw_scaling, figures)
 
 
-def _options(splits: int, seed: int, workers: int, device: str, settings: Any) -> dict[str, Any]:
+def _options(
+    splits: int, seed: int, workers: int, device: str, settings: Any, keep: Path | None
+) -> dict[str, Any]:
     return {
+        "keep": keep,
         "n_splits": splits,
         "seed": seed,
         "workers": workers,

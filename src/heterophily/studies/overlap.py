@@ -2,7 +2,8 @@
 
 C_nb (N, K) has the class shares among a node's neighbors. Two classes a, b are compared on the line through
 their means, t = (C_nb - M_b)·(M_a - M_b) / ‖M_a - M_b‖², where the mean of b lies at 0 and that of a at 1.
-Nodes of few neighbors show but a part of M, so the overlap is also measured in five groups by degree.
+Nodes of few neighbors show but a part of M, so the overlap is also measured in five groups by degree, where a
+group has at least ten nodes of both classes.
 """
 
 from pathlib import Path
@@ -34,6 +35,7 @@ QUANTILES = {
     "highest_5": 0.95,
 }
 N_BINS = 24
+LEAST = 10  # nodes of each class; fewer overlap or not by chance
 
 
 def study_overlap(
@@ -90,7 +92,7 @@ def _pairs(graph: Graph, nodes: Tensor) -> Rows:
         {
             "class_a": names[a],
             "class_b": names[b],
-            "overlap": float(matrix[a, b]) if sizes[a] and sizes[b] else None,
+            "overlap": float(matrix[a, b]) if min(sizes[a], sizes[b]) >= LEAST else None,
             "n_a": sizes[a],
             "n_b": sizes[b],
             "lowest_degree": int(degrees.min()) if len(nodes) else None,
@@ -187,4 +189,4 @@ def _draw_by_degree(axes: Any, rows: Rows, names: list[str], colors: tuple[str, 
         names, means, "o-", color=colors[1], linewidth=1.8, markersize=5, label="mean of all pairs"
     )
     axes.plot([], [], color=colors[0], linewidth=0.6, label="one pair")
-    axes.legend(fontsize=8, frameon=False, loc="lower left")
+    axes.legend(fontsize=8, framealpha=0.85, edgecolor="none", loc="upper right")

@@ -6,19 +6,25 @@ under other settings are dropped, so that a mean never mixes two kinds of runs.
 """
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from heterophily.bench.records import RESULTS_VERSION, digest
 from heterophily.data.splits import N_SPLITS, random_splits
 from heterophily.errors import HeterophilyError
 from heterophily.estimator import with_validation
+from heterophily.files import write_atomically
 from heterophily.graph import Graph, Split
+from heterophily.htmp.building import build
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
@@ -72,6 +78,7 @@ class Trial:
     device: str = "auto"
     columns: Mapping[str, Any] = field(default_factory=dict)  # what its rows say beside the results
     first: bool = False  # whether it is on the first split, of which a study may keep more
+    keep: Path | None = None  # folder of trained weights, which studies share
 
     @cached_property
     def decided(self) -> Recipe:
@@ -106,7 +113,10 @@ class Trial:
         return {**self.columns, "split": self.split, "seed": self.seed, "run": self.run_id}
 
     def train(self, *, on_improvement: Watch | None = None) -> Trained:
-        """Run it."""
+        """Run it, or take the kept weights of the same run where nobody watches."""
+        path = None if self.keep is None else self.keep / f"{self.run_id}.safetensors"
+        if path is not None and path.exists() and on_improvement is None:
+            return self._kept(path)
         network, run = train(
             self.recipe,
             self.graph,
@@ -116,7 +126,19 @@ class Trial:
             on_improvement=on_improvement,
             **self.settings,
         )
+        if path is not None:
+            state = {k: v.detach().cpu().contiguous() for k, v in network.state_dict().items()}
+            facts = {"run": json.dumps(run.to_dict())}
+            write_atomically(path, lambda p: save_file(state, p, facts))
         return Trained(network, run, self.graph, self.split_nodes)
+
+    def _kept(self, path: Path) -> Trained:
+        with safe_open(path, framework="pt") as file:
+            run = Run.from_dict(json.loads(file.metadata()["run"]))
+            state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        network = build(self.recipe, self.graph, **self.settings)
+        network.load_state_dict(state)
+        return Trained(network.eval(), run, self.graph, self.split_nodes)
 
 
 def trials_of(
@@ -129,9 +151,13 @@ def trials_of(
     device: str = "auto",
     settings: Mapping[str, Any] | None = None,
     tuned_as: tuple[str, str] | None = None,
+    keep: Path | str | None = None,
     **columns: Any,
 ) -> list[Trial]:
-    """A trial per split; `tuned_as` names the model and dataset whose committed settings are taken."""
+    """A trial per split; `tuned_as` names the model and dataset whose committed settings are taken.
+
+    In a folder `keep` trained weights stay, so that several studies of one method train it once.
+    """
     recipe = find_recipe(model)
     known = tuned(*(tuned_as or (recipe.name, graph.name)))
     chosen = {**known, **(settings or {})}
@@ -147,6 +173,7 @@ def trials_of(
             device,
             named,
             first=number == 0,
+            keep=None if keep is None else Path(keep),
         )
         for number, (split, nodes) in enumerate(splits_of(graph, n_splits).items())
     ]
