@@ -114,7 +114,10 @@ def test_the_first_trial_has_the_committed_settings(find, scored, monkeypatch, t
     assert written == {"source": "search", "preset": "reference", **found.settings}
     # Once the winner is committed, the study goes on from where it began.
     monkeypatch.setattr(driver, "tuned", lambda *cell: {"width": 2000})
-    assert find(trials=4).attempts[0] == found.attempts[0]
+    again = find(trials=4)
+    assert again.attempts[0] == found.attempts[0]
+    assert (again.preset, again.settings["patience"]) == ("reference", 7)
+    assert [a.state for a in again.attempts] == ["done"] * 4
 
 
 def test_hopeless_trials_are_pruned_after_a_split(find, scored):
