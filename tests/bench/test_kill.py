@@ -107,7 +107,7 @@ def test_ctrl_c_ends_the_runs_and_says_how_to_continue(command, recipe, source, 
         family = running.ps.children(recursive=True)
         running.process.send_signal(signal.SIGINT)
         code, text = running.end()
-        _, alive = psutil.wait_procs(family, 20)
+        _, alive = psutil.wait_procs(family, 120)
     assert code == 130
     assert text.splitlines()[-1] == (
         "heterophily: interrupted; `bench` and `search` continue when the same command is given again"

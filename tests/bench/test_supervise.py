@@ -149,7 +149,7 @@ def test_an_interrupted_run_ends_unrecorded(see, recipe, starts, tmp_path, until
     thread.start()
     until(starts, "the start of the run")
     stopping.set()
-    thread.join(20)
+    thread.join(120)
     assert [(outcome.record, outcome.word) for outcome in outcomes] == [(None, "stopped")]
     assert list(tmp_path.rglob("*.json")) == []
     outcome = see(path)
@@ -176,7 +176,7 @@ def test_a_server_that_is_killed_is_started_again(see, recipe, starts, until, tm
     until(starts, "the start of the run")
     number = int((tmp_path / "log.txt").read_text().split()[1])
     os.kill(psutil.Process(number).ppid(), signal.SIGKILL)
-    thread.join(20)
+    thread.join(120)
     assert outcomes[0].record.status == "killed"
     until(lambda: not psutil.pid_exists(number), "the end of the run")
     assert see("gcn").record.done
