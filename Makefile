@@ -3,10 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
 
-.PHONY: help demo test lint types install clean
+.PHONY: help demo test lint types install browser clean
 help:
-	@echo "make demo    diagnose an embedded graph, offline"
+	@echo "make demo    diagnose an embedded graph, compare five methods on it, write a report; offline"
 	@echo "make test    everything that continuous integration runs"
 	@echo "make clean   remove .venv and caches"
 
@@ -21,6 +22,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 demo: install
 	$(BIN)/heterophily diagnose digits --plot demo/compatibility.png
+	$(BIN)/heterophily bench --models cmgnn,gcn,mlp,h2gcn,acm-gcn --datasets digits --splits 0-2 \
+		--set max_epochs=100 --out demo/results
+	$(BIN)/heterophily table demo/results
+	$(BIN)/heterophily report demo/results --out demo/report.html
+	@echo "The report is $(CURDIR)/demo/report.html: open it in a browser."
 
 lint: install
 	$(BIN)/ruff check .
@@ -29,7 +35,13 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-test: lint types
+# The report is tested in Chromium. Where it is missing and cannot be installed, those tests are skipped.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+		|| { test "$$(id -u)" = 0 && { $(APT) || { apt-get update -qq && $(APT); }; } >/dev/null 2>&1; } \
+		|| echo "no Chromium here, and it could not be installed: browser tests are skipped"
+
+test: lint types browser
 	$(BIN)/python -m pytest --cov --cov-report=term
 
 clean:

@@ -323,6 +323,7 @@ def ablation_chart(rows: Rows, series: Series) -> Chart | None:
         traces.append({**shared, **bars, "meta": series.meta(model), "hovertemplate": hover})
         if any(row["paper"] is not None for row in own):
             marks = {"type": "scatter", "mode": "markers", "x": [row["paper"] for row in own]}
+            marks["orientation"] = "h"  # so that diamonds move beside their bars, not along them
             meta = series.meta(model, role="paper")
             hover = f"%{{x:+.2f}} points in the paper{HOVER}"
             traces.append(

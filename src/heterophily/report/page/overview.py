@@ -4,7 +4,17 @@ from typing import Any
 
 from heterophily.bench.significance import Ranking
 from heterophily.report.diagram import bar_rows
-from heterophily.report.page.chart import HOVER, Chart, Series, Trace, axis, label, shown
+from heterophily.report.page.chart import (
+    HOVER,
+    Chart,
+    Series,
+    Trace,
+    axis,
+    label,
+    log_axis,
+    short,
+    shown,
+)
 from heterophily.report.page.charts import DIAMOND
 from heterophily.studies.runtime import exponents
 from heterophily.studies.tidy import Row, Rows, mean_of, values_of, where
@@ -26,14 +36,14 @@ def rank_chart(ranking: Ranking) -> Chart:
     for name, i, side in sides:
         rank, height = ranking.ranks[name], top + NAME_STEP * i
         traces.append(_line([rank, rank, reach[side]], [0, height, height], "ink", 1))
-        parts = [label(name), f"<b>{rank:.1f}</b>"]
+        parts = [label(short(name, 16)), f"<b>{rank:.1f}</b>"]
         text = "  ".join(reversed(parts) if side else parts)
         anchor = "left" if side else "right"
         notes.append(_note(text, side, height, xref="paper", xanchor=anchor, yanchor="middle"))
     for row, clique in zip(rows, ranking.cliques, strict=True):
         ends = [ranking.ranks[clique[0]] - 0.01 * k, ranking.ranks[clique[-1]] + 0.01 * k]
         traces.append(_line(ends, [0.35 + BAR_STEP * row] * 2, "accent", 5))
-    room = round(6.4 * max(map(len, names))) + 36
+    room = round(6.4 * min(16, max(map(len, names)))) + 36
     return Chart(
         "Critical-difference diagram",
         traces,
@@ -197,8 +207,10 @@ def scaling_charts(rows: Rows, series: Series) -> list[Chart]:
                     f"{title} against edges",
                     traces,
                     {
-                        "xaxis": axis("stored edges E", type="log", dtick=1),
-                        "yaxis": axis(words, type="log", dtick=1),
+                        "xaxis": log_axis(
+                            "stored edges E", [x for trace in traces for x in trace["x"]]
+                        ),
+                        "yaxis": log_axis(words, [y for trace in traces for y in trace["y"]]),
                     },
                     ["method", "exponent b of c Eᵇ"],
                     table,
