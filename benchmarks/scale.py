@@ -195,7 +195,7 @@ def in_batches(network: Any, graph: Any, args: argparse.Namespace) -> dict[str, 
         "setup": setup,
         "epoch": len(batches) * step + evaluation,
         "work": len(batches) * step_work + work,
-        "note": f" ({len(batches)} steps of {step:.0f}, evaluation {evaluation:,.0f})",
+        "note": f" (CPU: {len(batches)} steps of {step_work:.0f}, evaluation {work:,.0f})",
     }
 
 

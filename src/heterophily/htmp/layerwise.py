@@ -116,9 +116,10 @@ class _Pass:
                 layer.states(self._heard(course, every, near)) if looks else [None] * len(spread)
             )
             rows = self._rows(every)
-            messages = layer.gather(heard, [u(rows) for u in spread], near)
             ends = torch.cat([torch.arange(len(nodes)), len(every) + torch.arange(self.n_extra)])
-            messages = [message[ends] for message in messages]
+            messages = layer.gather(
+                heard, [u(rows) for u in spread], near, rows=ends.to(self.device)
+            )
             own = self._open(self.alone, nodes, number, reads=course.reads)
             heard_here = self._heard(course, nodes, own)
             first = layer.states(heard_here)[0]

@@ -73,13 +73,21 @@ class Layer(nn.Module):
         """(A_r ⊙ B_r) Z W_r for every channel."""
         return self.gather(states, self.spread(states, scene), scene)
 
-    def gather(self, states: Sequence[Any], spread: Sequence[Tensor], scene: Scene) -> list[Tensor]:
-        """(A_r ⊙ B_r) U_r for every channel."""
+    def gather(
+        self,
+        states: Sequence[Any],
+        spread: Sequence[Tensor],
+        scene: Scene,
+        *,
+        rows: Tensor | None = None,
+    ) -> list[Tensor]:
+        """(A_r ⊙ B_r) U_r for every channel, or some of its rows."""
         operators = [
             self._operator(r, channel, states[r], spread[r], scene)
             for r, channel in enumerate(self.channels)
         ]
         messages = apply_all(operators, spread)
+        messages = messages if rows is None else [m.index_select(0, rows) for m in messages]
         settled = self.recipe.transform.settle(messages, self.transform, self.size)
         return [torch.relu(m) if self._relu(c, "after") else m for c, m in self._pairs(settled)]
 

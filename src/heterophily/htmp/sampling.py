@@ -150,7 +150,12 @@ class Sampler:
         """The nodes at the entries that were not reached before, numbered from `count` on."""
         pairs = zip(self.relations, entries, strict=True)
         columns = torch.cat([r.rows.pattern.indices.index_select(0, e) for r, e in pairs])
-        fresh = columns[self._place.index_select(0, columns) < 0].unique().long()
+        if 16 * len(columns) < len(self._place):
+            fresh = columns[self._place.index_select(0, columns) < 0].unique().long()
+        else:  # a look at all nodes is cheaper than sorting
+            reached = torch.zeros(len(self._place), dtype=torch.bool)
+            reached[columns.long()] = True
+            fresh = (reached & (self._place < 0)).nonzero().squeeze(1)
         self._place[fresh] = torch.arange(count, count + len(fresh), dtype=torch.int)
         return fresh
 
