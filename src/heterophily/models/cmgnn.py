@@ -67,6 +67,9 @@ CMGNN = Recipe(
         "relu_first": Choice(False, True),
         "structure": Choice(False, True),
         "feature_norm": Choice("none", "l1", "l2"),
+        # Which of these is better depends on the graph: see the fidelity page.
+        "loss": Choice("nll", "ce_of_probabilities"),
+        "structure_dropout": Choice("single", "double"),
     },
     reference={
         "loss": "ce_of_probabilities",
