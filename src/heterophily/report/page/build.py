@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -36,6 +37,7 @@ def report_page(results: Results) -> str:
     table = results.table
     panels = [views.panel(results, dataset) for dataset in table.datasets]
     ranks = [overview.rank_chart(table.ranking)] if table.ranking else []
+    has_paper = any(entry.published is not None for entry in table)
     more = [section for section in study_sections(results) if section.charts]
     figures = Figures()
     for chart in ranks:
@@ -50,8 +52,8 @@ def report_page(results: Results) -> str:
         "datasets": table.datasets,
         "board": views.board(table),
         "index": {model: i for i, model in enumerate(table.models)},
-        "has_paper": any(e.published is not None for e in table),
-        "notes": notes(table),
+        "has_paper": has_paper,
+        "notes": notes(replace(table, against=has_paper)),
         "ranks": ranks,
         "panels": panels,
         "more": more,
