@@ -5,6 +5,7 @@
 
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import CLASSICS, PUBLISHED
+from heterophily.report.stories import STORIES
 
 HEAD = """# Fidelity
 
@@ -27,6 +28,8 @@ def _section(recipe: Recipe) -> str:
     if recipe.reference:
         changed = ", ".join(f"`{name} = {value}`" for name, value in recipe.reference.items())
         lines += ["", f"Preset `reference`: {changed}."]
+    if recipe.name in STORIES:
+        lines += ["", STORIES[recipe.name].rstrip()]
     return "\n".join([*lines, ""])
 
 
