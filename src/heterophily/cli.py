@@ -513,6 +513,21 @@ def pack(
     typer.echo(f"wrote {pack_records(records, out, curves=curves)}: {len(records)} runs")
 
 
+@app.command()
+def unpack(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="File that `pack` wrote.")],
+    out: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder for the records.")],
+) -> None:
+    """Lay the records of a file into a folder, so that `bench` continues from them."""
+    from heterophily.bench.records import path_of, read_records, write_record
+
+    records = read_records(source)
+    new = [record for record in records if not path_of(out, record).exists()]
+    for record in new:
+        write_record(out, record)
+    typer.echo(f"wrote {len(new)} of {len(records)} runs to {out}; the others are there already")
+
+
 def _print_json(content: Any) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 

@@ -1,7 +1,8 @@
-"""The commands `bench` and `pack`, run in this process."""
+"""The commands `bench`, `pack` and `unpack`, run in this process."""
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -143,6 +144,18 @@ def test_pack_puts_all_records_into_one_file(go, run, tmp_path):
     assert read_records(tmp_path / "long.jsonl") == read_records(tmp_path / "results")
     assert run("pack", "all.jsonl", "again.jsonl")[0] == 0
     assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "all.jsonl").read_text()
+
+
+def test_unpack_lays_records_where_bench_looks_for_them(go, run, tmp_path):
+    go()
+    run("pack", "results", "all.jsonl")
+    code, out, _ = run("unpack", "all.jsonl", "again")
+    before = {p: p.stat().st_mtime_ns for p in Path("again").rglob("*.json")}
+    assert code == 0
+    assert {p.name for p in before} == {p.name for p in Path("results").rglob("*.json")}
+    assert out.startswith(f"wrote {len(before)} of {len(before)} runs to again")
+    assert run("unpack", "all.jsonl", "again")[1].startswith(f"wrote 0 of {len(before)}")
+    assert {p: p.stat().st_mtime_ns for p in Path("again").rglob("*.json")} == before
 
 
 def test_pack_of_nothing_is_refused(run):
