@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import platform
 import resource
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -131,21 +132,21 @@ def test_a_full_disk_is_no_failure_of_the_run(planned, raising):
     assert run(cell).status == "error"
 
 
-@pytest.fixture
+@contextmanager
 def no_room():
-    """Files of at most 500 bytes."""
+    """Files of at most 500 bytes; not for longer than needed, since a log of the tests is a file too."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_checkpoint_without_room_is_no_failure_of_the_run(
-    planned, tmp_path, monkeypatch, no_room
-):
+def test_a_checkpoint_without_room_is_no_failure_of_the_run(planned, tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0.0)
     (cell,) = planned("gcn")
-    with pytest.raises(OSError, match="a checkpoint could not be written"):
+    with no_room(), pytest.raises(OSError, match="a checkpoint could not be written"):
         run(cell, tmp_path / "run.pt")
     assert [path.name for path in tmp_path.iterdir() if "run.pt" in path.name] == []
 
