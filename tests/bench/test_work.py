@@ -254,8 +254,8 @@ def test_writing_waits_for_room(planned, tmp_path, monkeypatch):
     assert read_record(path_of(tmp_path, record)) == record
 
 
-def test_writing_gives_up_at_last(planned, tmp_path, no_room):
+def test_writing_gives_up_at_last(planned, tmp_path):
     record = failed(planned("gcn")[0], "error", "x" * 1000)
-    with pytest.raises(OSError, match="too large"):
+    with no_room(), pytest.raises(OSError, match="too large"):
         module._write(tmp_path, record, 0.05)
     assert list(tmp_path.rglob("*.json*")) == []
