@@ -5,11 +5,13 @@ once per size: ten edges per node, 128 features, ten classes, a tenth of the nei
 model trains in a process of its own, width 64 and two layers (gpr-gnn: ten steps). Milliseconds are of the
 median epoch; nanoseconds per edge are of processor time in the fastest one, which other work on the machine
 disturbs less. Peak memory is that of the process; per edge, without what it had before it built the model.
-With a batch size, steps and an exact evaluation of all nodes are measured, and an epoch is their sum.
+`--keep` lets glibc keep freed memory. With a batch size, steps and an exact evaluation of all nodes are
+measured, and an epoch is their sum.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -32,6 +34,9 @@ HEAD = (
     *("model", "nodes", "edges", "set up, s", "ms per epoch", "peak GB"),
     *("CPU ns per edge", "ratio", "bytes per edge", "ratio"),
 )
+# Large tensors are given back to the system when they are freed, and new ones come as pages that the system
+# fills with zeros first. These settings of glibc keep the memory in the process instead.
+KEEP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
 DEGREE, FEATURES, CLASSES, HOMOPHILY = 20, 128, 10, 0.1
 
 
@@ -42,6 +47,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=list(SETTINGS))
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=0)
+    parser.add_argument("--keep", action="store_true", help="Let processes keep memory they freed.")
     parser.add_argument("--folder", type=Path, help="Where the graphs are, or are to be kept.")
     parser.add_argument("--job", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -67,15 +73,16 @@ def run(args: argparse.Namespace, folder: Path) -> None:
             in_own_process("draw", path, nodes=n)
         for model in args.models:
             options = {"epochs": args.epochs, "batch-size": args.batch_size}
-            found = in_own_process(model, path, **options)
+            found = in_own_process(model, path, kept=args.keep, **options)
             print(row(model, n, found, first.setdefault(model, found)), flush=True)
 
 
-def in_own_process(what: str, path: Path, **options: int) -> dict[str, Any]:
+def in_own_process(what: str, path: Path, *, kept: bool = False, **options: int) -> dict[str, Any]:
     """Run a job in a fresh process, so that its peak memory is its own."""
     words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
     command = [sys.executable, __file__, "--job", what, str(path), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, **(KEEP if kept else {})}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         return {"error": done.stderr.strip().splitlines()[-1][:80] if done.stderr else "killed"}
     result: dict[str, Any] = json.loads(done.stdout)
