@@ -24,6 +24,42 @@ def test_the_same_seed_gives_the_same_run_bit_for_bit(run, same, model):
     same(run(model, seed=3), run(model, seed=3))
 
 
+def count_passes(monkeypatch):
+    """How often a network runs on a whole graph from now on."""
+    forward, calls = Network.forward, []
+
+    def counted(self, graph):
+        calls.append(graph)
+        return forward(self, graph)
+
+    monkeypatch.setattr(Network, "forward", counted)
+    return calls
+
+
+@pytest.mark.parametrize("model", [name for name in REGISTRY if name != "cmgnn"])
+def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, monkeypatch, model):
+    options = {"max_epochs": 6, "patience": 10, "width": 64}
+    settings = REGISTRY[model].with_settings().settings
+    options |= {name: 0.0 for name in settings if name.endswith("dropout")}
+    options |= {"norm": "layer"} if settings["norm"] == "batch" else {}
+    calls = count_passes(monkeypatch)
+    quick = run(model, **options)
+    n_quick, _ = len(calls), calls.clear()
+    monkeypatch.setattr(module, "repeats", lambda network, graph: False)
+    same(quick, run(model, **options))
+    assert n_quick == len(calls) - 6 + 1 + 2  # one per epoch, the first step's, two to find out
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [("gcn", {"dropout": 0.5}), ("cmgnn", {"dropout": 0.0}), ("gcn", {"dropout": 0.0, "norm": "batch"})],
+)
+def test_a_pass_is_not_kept_where_the_next_differs(run, monkeypatch, model, settings):
+    calls = count_passes(monkeypatch)
+    run(model, max_epochs=6, patience=10, **settings)
+    assert len(calls) >= 2 * 6 + 1
+
+
 def test_another_seed_gives_another_run(run):
     (_, first), (_, second) = run(seed=3), run(seed=4)
     assert first.curve.loss != second.curve.loss

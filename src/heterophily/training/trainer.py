@@ -152,6 +152,8 @@ class Trainer:
         network.class_weights = weights
         self.best, self.curve = Best(int(self.settings["patience"])), Curve()
         self.on_improvement: Watch | None = None
+        self.repeats = False
+        self._pass: Tensor | None = None  # the last evaluation, if it is the next training pass
 
     @property
     def key(self) -> str:
@@ -200,7 +202,7 @@ class Trainer:
         if self.best.see(reached, epoch, network):
             self._improve(heard if network.learns_from_training else logits)
             if self.on_improvement is not None:
-                self.on_improvement(epoch, network, logits)
+                self.on_improvement(epoch, network, logits.detach())
         self.curve.loss.append(value)
         self.curve.val_accuracy.append(reached)
         self.curve.seconds.append(time.perf_counter() - start)
@@ -210,12 +212,13 @@ class Trainer:
 
     def _begin(self) -> None:
         self.network.begin(self.shown, self.nodes["train"])
+        self.repeats = repeats(self.network, self.shown)
 
     def _learn(self, epoch: int) -> tuple[float, Tensor]:
         """One step; the loss and the logits of the training pass."""
         for optimizer in self.optimizers:
             optimizer.zero_grad()
-        heard = self.network(self.shown)
+        heard = self.network(self.shown) if self._pass is None else self._pass
         loss = self.network.loss(heard, self.shown, self.nodes["train"])
         value = self._finite(float(loss.detach()), epoch)
         loss.backward()
@@ -232,9 +235,11 @@ class Trainer:
         )
 
     def _evaluate(self) -> Tensor:
-        with torch.no_grad():
+        """Logits; where the next training pass would repeat them, they are kept with their gradients."""
+        with torch.set_grad_enabled(self.repeats):
             logits: Tensor = self.network(self.shown)
-        return logits
+        self._pass = logits if self.repeats else None
+        return logits.detach()
 
     def _improve(self, logits: Tensor) -> None:
         self.network.improve(self.shown, logits)
@@ -268,6 +273,7 @@ class Trainer:
         if self.best.state:
             self.network.load_state_dict(self.best.state)
         self.network.eval()
+        self.repeats = False  # there is no next pass
         logits = self._evaluate()
         labels, times = self.graph.labels, self.curve.seconds
         known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
@@ -283,6 +289,22 @@ class Trainer:
             seed=self.seed,
             device=str(self.device),
         )
+
+
+def repeats(network: Network, graph: Graph) -> bool:
+    """Whether a training pass computes what the last evaluation did: one forward pass then serves both.
+
+    So it is where nothing is dropped, no batch is normalised and no belief changes after the evaluation.
+    """
+    normalised = network.recipe.settings["norm"] == "batch"
+    if normalised or network.mind is not None or graph.labels.device.type != "cpu":
+        return False
+    before = torch.get_rng_state()
+    with torch.no_grad():
+        heard = network.train()(graph)
+        drawn = not torch.equal(before, torch.get_rng_state())
+        torch.set_rng_state(before)
+        return not drawn and torch.equal(heard, network.eval()(graph))
 
 
 def balanced(graph: Graph, nodes: Tensor) -> Tensor:
