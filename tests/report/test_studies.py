@@ -20,7 +20,7 @@ def folder(tmp_path):
 
     def put(name, *rows, table=""):
         study = Study.opened(name, tmp_path)
-        study.tables[table] = [{**RUN, **row} for row in rows]
+        study.put(table, [{**RUN, **row} for row in rows], same=())
         study.write()
 
     cell = {"dataset": "actor", "model": "cmgnn"}
@@ -72,8 +72,9 @@ def test_numbers():
     assert (number(1234.56), number(None), number(0.12345, 3)) == ("1,234.6", "–", "0.123")
     rows = [{"x": 1.0, "paper": 9.0}, {"x": 3.0, "paper": 9.0}]
     assert beside(rows, "x") == "2.0 / 9.0"
-    assert beside(rows, "x", spread=True) == "2.0 ± 1.0 / 9.0"
+    assert beside(rows, "x", spread=True) == "2.0 ± 1.4 / 9.0"
     assert beside(rows[:1], "x", spread=True) == "1.0 / 9.0"
+    assert beside([rows[0], {"x": None}], "x", spread=True) == "1.0 / 9.0"
 
 
 def test_every_study_has_its_numbers_beside_the_papers(folder):

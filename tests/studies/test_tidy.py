@@ -1,6 +1,7 @@
 import csv
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -61,8 +62,8 @@ def test_cells_are_plain_and_short():
 def test_summaries_leave_out_missing_numbers():
     rows = [{"x": 1.0}, {"x": None}, {}, {"x": 4.0}]
     assert mean_of(rows, "x") == 2.5
-    assert deviation_of(rows, "x") == 1.5
-    assert mean_of(rows, "y") is deviation_of(rows, "y") is None
+    assert deviation_of(rows, "x") == pytest.approx(4.5**0.5)  # the sample's, with n - 1
+    assert mean_of(rows, "y") is deviation_of(rows, "y") is deviation_of(rows[:1], "x") is None
     assert values_of([{"x": 2}, {"x": 1}, {"x": 2}], "x") == [2, 1]
     assert where(rows, x=4.0) == [{"x": 4.0}]
 
@@ -92,7 +93,67 @@ def test_the_main_table_is_written_last(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "heterophily.studies.tidy.write_rows", lambda rows, path: written.append(path.name)
     )
-    study = Study("s", tmp_path, {"": [], "trace": [], "matrices": []})
+    study = Study("s", tmp_path)
+    for table in ("", "trace", "matrices"):
+        study.put(table, [], same=())
     study.write()
     assert written[-1] == "s.json"
     assert set(written[:2]) == {"s-trace.json", "s-matrices.json"}
+
+
+def test_two_commands_on_one_folder_keep_the_rows_of_both(tmp_path):
+    first, second = Study.opened("s", tmp_path), Study.opened("s", tmp_path)
+    for study, model in ((first, "gcn"), (second, "mlp"), (first, "gat")):
+        study.put("", [{"model": model, "x": 1}], same=["model"])
+        study.put("more", [{"model": model, "y": 2}], same=["model"])
+        study.write()
+    for table in ("", "more"):
+        kept = Study.opened("s", tmp_path).tables[table]
+        assert [row["model"] for row in kept] == ["gcn", "mlp", "gat"]
+    assert first.tables == Study.opened("s", tmp_path).tables
+    second.put("", [{"model": "gat", "x": 5}], same=["model"])
+    second.write()
+    assert where(Study.opened("s", tmp_path).rows, model="gat") == [{"model": "gat", "x": 5}]
+
+
+def test_rows_that_another_command_dropped_do_not_come_back(tmp_path):
+    begun = Study.opened("s", tmp_path)
+    begun.put("", [{"model": m, "x": 1} for m in ("gcn", "mlp")], same=["model"])
+    begun.write()
+    late, other = Study.opened("s", tmp_path), Study.opened("s", tmp_path)
+    other.keep(lambda row: row["model"] != "mlp")
+    other.write()
+    late.put("", [{"model": "gat", "x": 1}], same=["model"])
+    late.write()
+    assert values_of(Study.opened("s", tmp_path).rows, "model") == ["gcn", "gat"]
+
+
+def test_many_at_once_lose_nothing(tmp_path):
+    def command(name):
+        study = Study.opened("s", tmp_path)
+        for i in range(5):
+            study.put("", [{"model": name, "split": i}], same=["model", "split"])
+            study.write()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(command, "abcd"))
+    rows = Study.opened("s", tmp_path).rows
+    assert sorted((r["model"], r["split"]) for r in rows) == [
+        (m, i) for m in "abcd" for i in range(5)
+    ]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".s.lock", "s.csv", "s.json"]
+
+
+def test_what_could_not_be_written_is_written_the_next_time(tmp_path, monkeypatch):
+    study = Study.opened("s", tmp_path)
+    study.put("", [{"x": 1}], same=["x"])
+
+    def full(rows, path):
+        raise OSError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("heterophily.studies.tidy.write_rows", full)
+        with pytest.raises(OSError, match="no room"):
+            study.write()
+    study.write()
+    assert Study.opened("s", tmp_path).rows == [{"x": 1}]

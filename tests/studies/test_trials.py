@@ -96,6 +96,15 @@ def test_rows_under_other_settings_are_dropped_and_other_cells_stay(graph, tmp_p
     assert Study.opened("s", tmp_path).tables == study.tables
 
 
+def test_two_commands_with_other_settings_leave_the_rows_of_one(graph, tmp_path):
+    both = [Study.opened("s", tmp_path) for _ in range(2)]
+    for study, width, n_splits in zip(both, (8, 9), (2, 1), strict=True):
+        settings = {**SHORT, "width": width}
+        trials = trials_of(graph, "gcn", n_splits=n_splits, settings=settings)
+        run_trials(trials, measure, study)
+    assert [row["run"] for row in Study.opened("s", tmp_path).rows] == [trials[0].run_id]
+
+
 def test_another_graph_of_the_same_name_is_another_run(graph):
     edges = graph.replace(adjacency=graph.symmetric)
     assert trials_of(graph, "gcn")[0].run_id != trials_of(edges, "gcn")[0].run_id

@@ -16,8 +16,9 @@ HEAD = """# Studies
 
 The studies of the paper, repeated with this library. Each is one command, which writes tidy data and
 figures, and one function of `heterophily.studies`; all work on any dataset, any method and a graph of one's
-own. Numbers are means over the splits in the data, accuracies are in percent, and a dash is a number that the
-paper does not print. This page is printed from the data in [{folder}]({folder}) by
+own. Numbers are means over the splits in the data, some with ± their sample standard deviation (n − 1);
+accuracies are in percent, and a dash is a number that the paper does not print. A command that is run again
+continues, and several may share a folder. This page is printed from the data in [{folder}]({folder}) by
 `python -m heterophily.report.studies`.
 """
 NOTHING = "No data yet: run the command above.\n"
@@ -71,9 +72,9 @@ def number(value: float | None, digits: int = 1) -> str:
 
 def beside(rows: Rows, column: str = "test_accuracy", *, spread: bool = False) -> str:
     """Our mean, with its deviation if wanted, and the paper's number."""
-    ours = number(mean_of(rows, column))
-    if spread and len(rows) > 1:
-        ours += f" ± {number(deviation_of(rows, column))}"
+    ours, deviation = number(mean_of(rows, column)), deviation_of(rows, column)
+    if spread and deviation is not None:
+        ours += f" ± {number(deviation)}"
     return f"{ours} / {number(mean_of(rows, 'paper'))}"
 
 

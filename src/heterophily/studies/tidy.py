@@ -1,16 +1,20 @@
 """Tidy data: a study is a few tables, a table is a list of flat rows, and a row is one observation.
 
 Each table is a JSON file with one row per line and a CSV file of the same rows. Rows of other datasets
-or methods stay when a study is run again, so that one folder collects everything.
+or methods stay when a study is run again, so that one folder collects everything. Several commands may write
+into it at once: each makes its changes to what the others have written.
 """
 
 import csv
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import stdev
 from typing import Any
+
+from filelock import FileLock
 
 from heterophily.errors import HeterophilyError
 from heterophily.files import write_atomically
@@ -81,32 +85,38 @@ def mean_of(rows: Iterable[Row], name: str) -> float | None:
 
 
 def deviation_of(rows: Iterable[Row], name: str) -> float | None:
-    """The population standard deviation of a column, as the paper reports it."""
+    """The sample standard deviation (n - 1) of a column, as in the benchmark's table; None below two."""
     numbers = [row[name] for row in rows if row.get(name) is not None]
-    if not numbers:
-        return None
-    center = sum(numbers) / len(numbers)
-    return math.sqrt(sum((number - center) ** 2 for number in numbers) / len(numbers))
+    return stdev(numbers) if len(numbers) > 1 else None
+
+
+Edit = Callable[[Rows], Rows]  # from the rows of a table to those that it shall have
 
 
 @dataclass
 class Study:
     """The tables of one study, in memory and, with a folder, on disk.
 
-    The main table is called "" and lies in `<name>.json`, the others in `<name>-<table>.json`.
+    The main table is called "" and lies in `<name>.json`, the others in `<name>-<table>.json`. Only
+    changes by `put` and `keep` are written.
     """
 
     name: str
     folder: Path | None = None
-    tables: dict[str, Rows] = field(default_factory=lambda: {"": []})
+    tables: dict[str, Rows] = field(default_factory=lambda: {"": []}, init=False)
+    unwritten: list[tuple[str, Edit]] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def opened(cls, name: str, folder: Path | str | None = None) -> "Study":
         """A study with all rows that its folder has already."""
         study = cls(name, None if folder is None else Path(folder))
-        for path in study.paths():
-            study.tables[path.stem.removeprefix(name).removeprefix("-")] = read_rows(path)
+        study._read()
         return study
+
+    def _read(self) -> None:
+        """Take the tables of the folder, the main one first, as it is written last."""
+        for path in reversed(self.paths()):
+            self.tables[path.stem.removeprefix(self.name).removeprefix("-")] = read_rows(path)
 
     def paths(self) -> list[Path]:
         """The JSON files of its tables that exist."""
@@ -127,17 +137,38 @@ class Study:
         """Add rows in place of those that agree with one of them in the columns `same`."""
         new = [tidy(row) for row in rows]
         taken = {tuple(row.get(name) for name in same) for row in new}
-        old = self.tables.get(table, [])
-        kept = [row for row in old if tuple(row.get(name) for name in same) not in taken]
-        self.tables[table] = kept + new
+
+        def edit(old: Rows) -> Rows:
+            return [r for r in old if tuple(r.get(name) for name in same) not in taken] + new
+
+        self._change(table, edit)
+
+    def keep(self, wanted: Callable[[Row], bool]) -> None:
+        """Drop the rows of all tables that are not wanted."""
+        for table in self.tables:
+            self._change(table, lambda rows: [row for row in rows if wanted(row)])
+
+    def _change(self, table: str, edit: Edit) -> None:
+        self.tables[table] = edit(self.tables.get(table, []))
+        if self.folder is not None:
+            self.unwritten.append((table, edit))
 
     def write(self) -> None:
-        """Write all tables, the main one last: a row there means that the others are complete."""
+        """Make the changes since the last time to what the folder has now, which is more if others write too.
+
+        The main table comes last: a row there means that the others are complete.
+        """
         if self.folder is None:
             return
-        for table in sorted(self.tables, reverse=True):
-            suffix = f"-{table}" if table else ""
-            write_rows(self.tables[table], self.folder / f"{self.name}{suffix}.json")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.folder / f".{self.name}.lock"):
+            self._read()
+            for table, edit in self.unwritten:
+                self.tables[table] = edit(self.tables.get(table, []))
+            for table in sorted(self.tables, reverse=True):
+                suffix = f"-{table}" if table else ""
+                write_rows(self.tables[table], self.folder / f"{self.name}{suffix}.json")
+        self.unwritten.clear()
 
 
 def _part(study: Study, path: Path) -> bool:

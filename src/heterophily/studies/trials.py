@@ -202,8 +202,8 @@ def run_trials(
 
     `paper` looks up the number that the paper prints for a row of the main table, to stand beside ours.
     """
-    for table in study.tables:
-        study.tables[table] = _without_stale(study.tables[table], trials)
+    fresh = _fresh(trials)
+    study.keep(fresh)
     held = {_key(row) for row in study.rows}
     twins: dict[str, list[Trial]] = {}
     for trial in trials:
@@ -212,6 +212,7 @@ def run_trials(
     lacking = [group[0] for group in twins.values()]
     found = track(_measured(lacking, measure, workers), study.name, total=len(lacking))
     for run_id, tables in found:
+        study.keep(fresh)  # another command may have brought others since
         for trial in twins[run_id]:
             for table, rows in tables.items():
                 labelled = [{**trial.labels, **row} for row in rows]
@@ -225,14 +226,15 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in (*CELL, "run"))
 
 
-def _without_stale(rows: Rows, trials: Sequence[Trial]) -> Rows:
+def _fresh(trials: Sequence[Trial]) -> Callable[[Row], bool]:
+    """Whether a row may stand beside those of the trials: it is of another cell, or of the same kind."""
     kinds = {tuple(t.columns.get(name) for name in CELL): t.run_id[:8] for t in trials}
 
-    def fresh(row: Mapping[str, Any]) -> bool:
+    def fresh(row: Row) -> bool:
         kind = kinds.get(tuple(row.get(name) for name in CELL))
         return kind is None or str(row["run"]).startswith(kind)
 
-    return [row for row in rows if fresh(row)]
+    return fresh
 
 
 def _measured(
