@@ -66,6 +66,18 @@ def test_a_study_of_ones_own_graph(study, own, tmp_path, words, files, says):
         assert not list(folder.glob("*.png"))
 
 
+@pytest.mark.parametrize("name", ["ablation", "degrees", "compatibility", "desired", "synthetic"])
+def test_workers_reach_the_runs(study, own, tmp_path, monkeypatch, name):
+    asked = []
+    monkeypatch.setattr(
+        "heterophily.studies.trials._measured",
+        lambda trials, measure, workers: asked.append(workers) or iter(()),
+    )
+    words = ("--workers", "2", "--figures", "none", "--out", tmp_path / "found")
+    assert study(name, own, *FAST, *words)[0] == 0
+    assert asked == [2]
+
+
 def test_several_graphs_share_a_folder_and_figures_may_be_vectors(study, own, tmp_path):
     code, out, _ = study("overlap", own, "digits", "--out", tmp_path / "o", "--figures", "svg")
     assert code == 0

@@ -1,3 +1,4 @@
+import os
 import pickle
 from dataclasses import replace
 
@@ -6,7 +7,9 @@ import torch
 
 from heterophily import Split
 from heterophily.errors import HeterophilyError
+from heterophily.models import REGISTRY
 from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
+from heterophily.models.simp_gcn import SIMP_GCN
 from heterophily.settings import tuned
 from heterophily.studies.tidy import Study, where
 from heterophily.studies.trials import run_trials, splits_of, trials_of
@@ -127,6 +130,53 @@ def test_a_loss_of_weight_zero_makes_no_other_run(graph):
     assert full == no_loss != no_messages == neither
 
 
+def test_a_loss_with_weights_of_its_own_makes_another_run_even_at_weight_zero(graph):
+    """Its weights are drawn before training, so that all later draws differ."""
+    settings = {**SHORT, "similarity_weight": 0.0, "n_neighbors": 3}
+    bare = replace(SIMP_GCN, losses=())
+    runs = [trials_of(graph, recipe, settings=settings)[0] for recipe in (SIMP_GCN, bare)]
+    assert runs[0].run_id != runs[1].run_id
+    logits = [run.train().logits for run in runs]
+    assert not torch.equal(*logits)
+
+
+def own_recipe(path, factor):
+    """A file with a recipe whose part is defined there too."""
+    path.write_text(OWN.replace("FACTOR", str(factor)))
+    os.utime(path, ns=(factor, factor))  # files are read again when their time changes
+    return str(path)
+
+
+OWN = '''
+from dataclasses import dataclass, replace
+
+from heterophily.htmp.guidance import RowMean
+from heterophily.htmp.neighborhoods import WithSelf
+from heterophily.models.gcn import GCN
+
+
+@dataclass(frozen=True)
+class Scaled(RowMean):
+    """Averages, made larger."""
+
+    def matrix(self, indicator):
+        mean = super().matrix(indicator)
+        return mean.pattern * (FACTOR * mean.values)
+
+
+MINE = replace(GCN, name="mine", channels=(WithSelf() * Scaled(),))
+'''
+
+
+def test_a_part_of_ones_own_that_changed_is_another_run(graph, tmp_path):
+    def run(factor):
+        return trials_of(graph, own_recipe(tmp_path / "own.py", factor), settings=SHORT)[0].run_id
+
+    assert run(2) != run(3)
+    assert run(2) == run(2)
+    REGISTRY.pop("mine")
+
+
 def test_equal_runs_are_trained_once_and_told_twice(graph):
     counted = []
 
@@ -152,19 +202,30 @@ def test_equal_runs_are_trained_once_and_told_twice(graph):
     assert {r["paper"] for r in other} == {2.0}
 
 
-def test_workers_give_the_same_rows(graph):
-    """In threads, since starting processes would take longer than all other tests together."""
-    from joblib import parallel_config
-
+def test_processes_give_the_same_rows_also_of_a_recipe_in_a_file(graph, tmp_path):
+    mine = own_recipe(tmp_path / "own.py", 2)
     found = []
     for workers in (1, 2):
-        study = Study.opened("s")
-        trials = trials_of(graph, "gcn", n_splits=3)
-        with parallel_config(backend="threading"):
-            run_trials(trials, lambda t: {"": [{"x": t.seed}]}, study, workers=workers)
-        found.append(sorted(study.rows, key=lambda row: row["split"]))
+        study = Study.opened("s", tmp_path / str(workers))
+        trials = [
+            trial
+            for model in ("gcn", mine)
+            for trial in trials_of(graph, model, n_splits=2, settings=SHORT, device="cpu")
+        ]
+        run_trials(trials, measure_with_process, study, workers=workers)
+        rows = sorted(study.rows, key=lambda row: (row["model"], row["split"]))
+        pids = {row.pop("process") for row in rows}
+        assert (os.getpid() in pids) == (workers == 1)
+        assert [(row["model"], row["split"]) for row in rows] == [
+            ("gcn", "0"), ("gcn", "1"), ("mine", "0"), ("mine", "1")
+        ]  # fmt: skip
+        found.append(rows)
     assert found[0] == found[1]
-    assert [row["x"] for row in found[0]] == [0, 1, 2]
+    REGISTRY.pop("mine")
+
+
+def measure_with_process(trial):
+    return {"": [{"test_accuracy": trial.train().test_accuracy, "process": os.getpid()}]}
 
 
 def test_a_trial_travels_to_a_worker(graph):

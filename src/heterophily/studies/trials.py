@@ -18,6 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from heterophily.bench.plan import identity_of
 from heterophily.bench.records import RESULTS_VERSION, digest
 from heterophily.data.splits import N_SPLITS, random_splits
 from heterophily.errors import HeterophilyError
@@ -28,6 +29,7 @@ from heterophily.htmp.building import build
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
+from heterophily.losses import Term
 from heterophily.models import find_recipe
 from heterophily.progress import track
 from heterophily.settings import tuned
@@ -37,7 +39,6 @@ from heterophily.training.trainer import Run, Watch, train
 
 CELL = ("dataset", "model", "variant")  # columns that name what the runs of a cell share
 RUN = (*CELL, "split", "seed")
-WORDS = ("title", "paper", "equation", "deviations", "space", "reference")  # change no result
 Tables = dict[str, Rows]
 
 
@@ -89,13 +90,12 @@ class Trial:
     def run_id(self) -> str:
         """Digests of what the runs of a cell share, and of split and seed.
 
-        A loss of weight 0 changes nothing, so recipes that differ in it share their runs, and so do graphs
-        that differ in edges which the recipe never looks at.
+        Recipes that differ in a loss which changes nothing share their runs, and so do graphs that differ in
+        edges which the recipe never looks at.
         """
-        felt = tuple(loss for loss in self.decided.losses if getattr(loss, "weight", 1))
-        silent = {name: type(getattr(self.decided, name))() for name in WORDS}
-        acting = dataclasses.replace(self.decided, name="", losses=felt, **silent)
-        shared = digest([repr(acting), self._seen, RESULTS_VERSION])
+        felt = tuple(term for term in self.decided.losses if not _is_idle(term))
+        acting = dataclasses.replace(self.decided, name="the recipe", losses=felt)
+        shared = digest([identity_of(acting), self._seen, RESULTS_VERSION])
         nodes = [part.tolist() for part in self.split_nodes.parts.values()]
         return f"{shared[:8]}-{digest([nodes, self.seed])[:8]}"
 
@@ -139,6 +139,13 @@ class Trial:
         network = build(self.recipe, self.graph, **self.settings)
         network.load_state_dict(state)
         return Trained(network.eval(), run, self.graph, self.split_nodes)
+
+
+def _is_idle(term: Any) -> bool:
+    """Whether a term changes nothing: it counts 0, and draws no weights that would move later draws."""
+    kind = type(term)
+    plain = kind.weights is Term.weights and kind.begin is Term.begin
+    return plain and not getattr(term, "weight", 1)
 
 
 def trials_of(
