@@ -82,6 +82,52 @@ def test_rows_of_methods(graph, here, tmp_path):
     assert path.stat().st_size > 5_000
 
 
+def test_a_rerun_continues(graph, here, tmp_path):
+    def go(models, *, on=graph, **changes):
+        here.clear()
+        options = {
+            "n_epochs": 1,
+            "threads": 1,
+            "settings": {"width": 4},
+            "out": tmp_path,
+            **changes,
+        }
+        study = study_runtime(on, models, **options)
+        return study, [job["model"] for job in here]
+
+    first, measured = go(["mlp"])
+    assert measured == ["mlp"]
+    both, measured = go(["mlp", "gcn"])
+    assert measured == ["gcn"]
+    assert both.rows[0] == first.rows[0]
+    assert go(["gcn", "mlp"])[1] == []
+    assert go(["mlp"], on=graph.replace(name="copy"))[1] == ["mlp"]
+    for changes in ({"settings": {"width": 5}}, {"threads": 0}, {"n_epochs": 2}):
+        assert go(["mlp"], **changes)[1] == ["mlp"]
+    other = graph.replace(adjacency=graph.symmetric)
+    assert go(["gcn"], on=other)[1] == ["gcn"]
+    rows = Study.opened("runtime", tmp_path).rows
+    assert sorted((r["dataset"], r["model"]) for r in rows) == [
+        ("copy", "mlp"), ("zoo", "gcn"), ("zoo", "mlp")
+    ]  # fmt: skip
+
+
+def test_what_failed_is_measured_again(graph, tmp_path, monkeypatch):
+    told = iter(
+        [{"milliseconds": None, "failure": "killed"}, {"milliseconds": 2.0, "failure": None}]
+    )
+    monkeypatch.setattr(runtime, "in_own_process", lambda job: next(told))
+    for failure in ("killed", None, None):
+        (row,) = study_runtime(graph, ["mlp"], out=tmp_path).rows
+        assert row["failure"] == failure
+
+
+def test_a_wrong_setting_is_named_before_anything_is_measured(graph, here):
+    with pytest.raises(HeterophilyError, match='did you mean "width"'):
+        study_runtime(graph, ["mlp"], settings={"wdth": 3})
+    assert not here
+
+
 def test_the_first_epochs_are_not_counted(graph, tmp_path, monkeypatch):
     seconds = [9.0, 9.0, 9.0, 0.001, 0.002, 0.006]
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from heterophily.bench.plan import identity_of
+from heterophily.bench.records import RESULTS_VERSION, digest
 from heterophily.data.splits import random_splits
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
 from heterophily.errors import HeterophilyError
@@ -43,10 +45,11 @@ def study_runtime(
 ) -> Study:
     """Time, memory and weights of methods on a graph, with its committed settings.
 
+    What the folder `out` has is not measured again: take another one for another machine or faster code.
     Methods go by name or file, since another process must find them. `threads` 0 leaves them to PyTorch.
     """
     study = Study.opened(NAME, out)
-    _fill(study, [graph], models, n_epochs=n_epochs, threads=threads, settings=settings)
+    _fill(study, graph, models, n_epochs=n_epochs, threads=threads, settings=settings)
     return study
 
 
@@ -62,7 +65,7 @@ def study_scaling(
     """Time and memory of methods on synthetic graphs of growing size, with their default settings."""
     study = Study.opened(SCALING, out)
     for size in sizes:
-        graph = [scaling_graph(size)]
+        graph = scaling_graph(size)
         _fill(study, graph, models, n_epochs=n_epochs, threads=threads, settings=settings)
     return study
 
@@ -84,26 +87,41 @@ def scaling_graph(n_nodes: int, *, seed: int = 0) -> Graph:
 
 def _fill(
     study: Study,
-    graphs: Sequence[Graph],
+    graph: Graph,
     models: Sequence[str],
     *,
     n_epochs: int,
     threads: int,
     settings: Mapping[str, Any] | None,
 ) -> None:
-    for graph in graphs:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "graph.safetensors"
+    """Measure the methods that have no numbers yet under the same settings, threads and epochs."""
+    jobs = [_job(graph, model, n_epochs, threads, settings or {}) for model in models]
+    own = where(study.rows, dataset=graph.name)
+    held = {row.get("run") for row in own if row["milliseconds"] is not None}
+    lacking = [job for job in jobs if job["run"] not in held]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.safetensors"
+        if lacking:
             graph.replace(splits=graph.splits or random_splits(graph, count=1)).save(path)
-            for model in track(models, f"{study.name}, {graph.name}"):
-                name = find_recipe(model).name
-                values = {**tuned(name, graph.name), **(settings or {})}
-                job = {"model": model, "graph": str(path), "n_epochs": n_epochs, "threads": threads}
-                row = {"dataset": graph.name, "model": name, **_sizes(graph)}
-                found = in_own_process({**job, "settings": values})
-                beside = {"paper": in_paper(name, graph.name)} if study.name == NAME else {}
-                study.put("", [{**row, **found, **beside}], same=("dataset", "model"))
-                study.write()
+        for job in track(lacking, f"{study.name}, {graph.name}"):
+            name = job["name"]
+            found = in_own_process({**job, "graph": str(path)})
+            beside = {"paper": in_paper(name, graph.name)} if study.name == NAME else {}
+            row = {"dataset": graph.name, "model": name, **_sizes(graph), **found, **beside}
+            study.put("", [{**row, "run": job["run"]}], same=("dataset", "model"))
+            study.write()
+
+
+def _job(
+    graph: Graph, model: str, n_epochs: int, threads: int, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What another process must know, with the method's name and a digest of what its row is about."""
+    recipe = find_recipe(model)
+    values = {**tuned(recipe.name, graph.name), **settings}
+    asked = {"n_epochs": n_epochs, "threads": threads}
+    about = [identity_of(recipe.with_settings(**values)), graph.checksum, asked, RESULTS_VERSION]
+    facts = {"name": recipe.name, "run": digest(about)[:8]}
+    return {"model": model, "settings": values, **asked, **facts}
 
 
 def _sizes(graph: Graph) -> Row:
