@@ -5,6 +5,7 @@ import torch
 from heterophily.compatibility import discriminability, observed_compatibility
 from heterophily.data.synthetic import digits, synthetic_graph
 from heterophily.errors import HeterophilyError
+from heterophily.settings import tuned
 from heterophily.studies import synthetic
 from heterophily.studies.synthetic import study_sweep, study_synthetic, swept_graph
 from heterophily.studies.tidy import Study, values_of, where
@@ -97,6 +98,20 @@ def test_methods_take_the_same_features(base):
         base, graphs, ["gcn"], column="pattern", settings={"feature_norm": "l2"}, n_splits=1
     )
     assert other.decided.settings["feature_norm"] == "l2"
+
+
+def test_committed_settings_of_the_base_come_before_those_of_the_study(base):
+    from heterophily.studies.synthetic import _trials
+
+    def features(model, **settings):
+        options = {"column": "pattern", "settings": settings, "n_splits": 1}
+        known = base.replace(name="actor")
+        (trial,) = _trials(known, {(0.2, "easy", 4): known}, [model], **options)
+        return trial.decided.settings["feature_norm"]
+
+    assert tuned("gcn", "actor")["feature_norm"] == features("gcn") == "none"
+    assert features("gcn", feature_norm="l2") == "l2"
+    assert features("linkx") == "l1"  # nothing is committed
 
 
 def test_the_papers_numbers_stand_beside():
