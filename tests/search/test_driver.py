@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from heterophily import HeterophilyError, NodeClassifier
+from heterophily.bench.records import RESULTS_VERSION
 from heterophily.models import REGISTRY
 from heterophily.models.gcn import GCN
 from heterophily.search import Found, driver, study
@@ -313,6 +314,40 @@ def test_a_study_is_not_resumed_on_another_graph(graph, find, scored):
     labels = graph.labels.roll(1)
     with pytest.raises(HeterophilyError, match="another checksum of the dataset; give the same"):
         find(trials=2, on=graph.replace(labels=labels))
+
+
+def test_a_study_is_not_resumed_with_another_code_of_ones_own_part(find, scored, tmp_path):
+    scored(by_width)
+    path = tmp_path / "own.py"
+
+    def go(words, trials):
+        path.write_text(FRAGILE.replace("__MARK__", repr(str(tmp_path))).replace("Kills", words))
+        os.utime(path, ns=(len(words), len(words)))  # files are read again when their time changes
+        return find(str(path), trials=trials)
+
+    go("Ends", 1)
+    with pytest.raises(HeterophilyError, match="another recipe;"):
+        go("Would end", 2)
+    assert len(go("Ends", 2).attempts) == 2
+    REGISTRY.pop("fragile")
+
+
+def test_a_study_is_not_resumed_by_code_that_gives_other_results(find, scored, monkeypatch):
+    scored(by_width)
+    assert find(trials=1).facts["version"] == RESULTS_VERSION
+    monkeypatch.setattr(driver, "RESULTS_VERSION", RESULTS_VERSION + 1)
+    with pytest.raises(HeterophilyError, match="another version of the code"):
+        find(trials=2)
+
+
+def test_a_study_without_a_version_is_of_the_first(find, scored, monkeypatch, tmp_path):
+    scored(by_width)
+    monkeypatch.setattr(driver, "RESULTS_VERSION", 1)
+    facts = dict(find(trials=1).facts)
+    facts.pop("version")
+    opened = study.open_study(tmp_path / "out" / "study.journal", "gcn on ring")
+    opened.set_user_attr("facts", facts)
+    assert len(find(trials=2).attempts) == 2
 
 
 def test_settings_that_were_tried_are_not_trained_again(find, scored):

@@ -18,7 +18,7 @@ from typing import Any
 import optuna
 
 from heterophily.bench.plan import chosen_splits, nodes_of
-from heterophily.bench.records import digest
+from heterophily.bench.records import RESULTS_VERSION, digest
 from heterophily.data.splits import random_splits
 from heterophily.errors import HeterophilyError
 from heterophily.graph import Graph
@@ -41,7 +41,11 @@ from heterophily.settings import tuned
 
 N_SPLITS = 3  # by default
 Settings = Mapping[str, Any]
-WORDS = {"checksum": "checksum of the dataset", "fixed": "--set"}
+WORDS = {
+    "checksum": "checksum of the dataset",
+    "fixed": "--set",
+    "version": "version of the code, which gives other results",
+}
 
 
 def search(
@@ -129,13 +133,15 @@ def _facts(task: Task, fixed: Settings) -> dict[str, Any]:
         "splits": {name: nodes_of(graph.split(name)) for name in task.splits},
         "seed": task.seed,
         "fixed": dict(fixed),
+        "version": RESULTS_VERSION,
     }
     plain: dict[str, Any] = json.loads(json.dumps(facts))
     return plain
 
 
 def _compare(old: Settings, new: Settings, task: Task) -> None:
-    changed = [WORDS.get(name, name) for name in new if old.get(name) != new[name]]
+    begun = {"version": 1, **old}  # the first version did not say so
+    changed = [WORDS.get(name, name) for name in new if begun.get(name) != new[name]]
     if changed:
         raise HeterophilyError(
             f"the study in {task.place} was begun with another {', '.join(changed)}; give the same "

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from heterophily.bench.plan import own_code
 from heterophily.errors import HeterophilyError
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
@@ -82,9 +83,9 @@ class Tuning:
 
     @property
     def identity(self) -> str:
-        """The recipe with its space, without the words around it."""
+        """The recipe with its space, without the words around it, and the code of parts that are not ours."""
         silent = dataclasses.replace(self.recipe, title="", paper="", equation="", deviations=())
-        return identity_of(silent)
+        return "\n".join([identity_of(silent), *own_code(self.recipe)])
 
     @property
     def given(self) -> dict[str, Any]:
