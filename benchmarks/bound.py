@@ -1,9 +1,9 @@
 """A lower bound of an epoch: just its matrix products and sparse products, measured in the same run.
 
-One epoch is watched, and the products in it, of the forward pass, of the gradients and of the evaluation, are
-kept with what they multiply: dense ones, those with a sparse matrix and those sampled on a pattern. Nothing else
-counts: no dropout, activation, softmax, normalisation, sum over a row, optimiser or Python. Running only these
-calls again takes the time below which no implementation with the same products can get.
+One epoch is watched, and the products in it, of the forward pass, of the gradients and of the evaluation,
+are kept with what they multiply: dense ones, those with a sparse matrix and those sampled on a pattern.
+Nothing else counts: no dropout, activation, softmax, normalisation, sum over a row, optimiser or Python.
+Running only these calls again takes the time below which no implementation with the same products can get.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """The dense transcription of a recipe: every sparse matrix in its products becomes an (N, M) one.
 
-Inside `densely()` the two kernels that carry message passing, the product with a sparse matrix and the dots on a
-pattern, multiply full matrices, zeros included, as a program with adjacency matrices does. Values and
-gradients stay the same; what is measured is what the zeros cost.
+Inside `densely()` the two kernels that carry message passing, the product with a sparse matrix and the dots
+on a pattern, multiply full matrices, zeros included, as a program with adjacency matrices does. Matrices that
+stay the same are filled once. Values and gradients do not change; what is measured is what the zeros cost.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from heterophily import sparse
 from heterophily.sparse import Pattern
@@ -28,22 +29,24 @@ def densely() -> Iterator[None]:
 
 
 _ONES: WeakKeyDictionary[Pattern, Tensor] = WeakKeyDictionary()
+_FULL = WeakTensorKeyDictionary()
 _AT: WeakKeyDictionary[Pattern, Tensor] = WeakKeyDictionary()
 
 
 def product(pattern: Pattern, values: Tensor | None, dense: Tensor) -> Tensor:
     """B Z with B (N, M); with H heads one after the other."""
     if dense.dim() == 3:
-        heads = range(dense.shape[1])
-        return torch.stack(
-            [product(pattern, None if values is None else values[:, h], dense[:, h]) for h in heads],
-            dim=1,
-        )
+        parts = [None] * dense.shape[1] if values is None else list(values.unbind(dim=1))
+        pairs = zip(parts, dense.unbind(dim=1), strict=True)
+        return torch.stack([product(pattern, part, state) for part, state in pairs], dim=1)
     if values is None:
         if pattern not in _ONES:
             _ONES[pattern] = full(pattern, dense.new_ones(pattern.n_entries))
         return _ONES[pattern] @ dense
-    return full(pattern, values) @ dense
+    if values not in _FULL:
+        _FULL[values] = full(pattern, values)
+    result: Tensor = _FULL[values] @ dense
+    return result
 
 
 def dots(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:

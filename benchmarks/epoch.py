@@ -1,11 +1,11 @@
-"""Epoch time of every method on every dataset, and how far it is from dense, from PyG and from its lower bound.
+"""Epoch time of every method on every dataset, against dense, PyG and the published program, and a bound.
 
-Run `python benchmarks/epoch.py [--models ...] [--graphs ...] [--epochs N]`. An epoch is a training forward and
-backward pass, an optimiser step and an evaluation, with the committed settings; a cell runs in a process of its own.
-Milliseconds are medians with one and with two threads; peak memory is that of the process with one. Ratios come
-from turns in one process with one thread:
+Run `python benchmarks/epoch.py [--models ...] [--graphs ...] [--epochs N]`. An epoch is the trainer's, with
+the committed settings: forward, backward, step, evaluation, keeping the best state. A cell has a process of
+its own. Milliseconds are medians with one and with two threads; peak memory is that of the process with one.
+Ratios come from turns in one process with one thread:
 
-* dense ÷ ours: the same recipe with full matrices in place of sparse ones (where they have at most 10⁸ entries);
+* dense ÷ ours: the same recipe with full matrices in place of sparse ones (of at most 10⁸ entries);
 * PyG ÷ ours: the architecture assembled from PyTorch Geometric's layers, where they exist;
 * published ÷ ours: milliseconds of the published program, measured on another, similar machine, one thread;
 * ours ÷ bound: against nothing but the method's matrix products and sparse products.
@@ -14,7 +14,6 @@ from turns in one process with one thread:
 import argparse
 import json
 import math
-import resource
 import subprocess
 import sys
 import warnings
@@ -57,7 +56,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.cell:
-        print(json.dumps(measure(*args.cell, args.epochs, args.threads)))
+        model, name = args.cell
+        print(json.dumps(measure(model, name, args.epochs, args.threads)))
         return
     gains = []
     for name in args.graphs:
@@ -69,7 +69,9 @@ def main() -> None:
             gains += [one["published"]] if one.get("published") else []
     if gains:
         mean = f"{geometric_mean(gains):.1f}"
-        print(f"\nPublished ÷ ours over {len(gains)} cells: {mean} (geometric mean), least {min(gains):.1f}")
+        print(
+            f"\nPublished ÷ ours over {len(gains)} cells: {mean} (geometric mean), least {min(gains):.1f}"
+        )
 
 
 def row(model: str, one: dict[str, Any], two: dict[str, Any]) -> str:
@@ -102,6 +104,7 @@ def measure(model: str, name: str, count: int, threads: int) -> dict[str, Any]:
 
     from heterophily import build
     from heterophily.settings import tuned
+    from heterophily.training.memory import peak_memory
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
@@ -111,7 +114,7 @@ def measure(model: str, name: str, count: int, threads: int) -> dict[str, Any]:
     warm = times(epoch, 2)
     count = max(4, min(count, math.ceil(20 / warm[1])))
     seconds = median(times(epoch, count))
-    found = {"ms": 1e3 * seconds, "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+    found: dict[str, Any] = {"ms": 1e3 * seconds, "gigabytes": peak_memory() / 1e3}
     if threads > 1:
         return found
     published = dict(zip(*[iter(PUBLISHED.get(name, "").split())] * 2, strict=True)).get(model)
@@ -121,7 +124,9 @@ def measure(model: str, name: str, count: int, threads: int) -> dict[str, Any]:
     return found
 
 
-def others(model: str, graph: Any, network: Any, epoch: Callable[[], None], count: int) -> dict[str, Any]:
+def others(
+    model: str, graph: Any, network: Any, epoch: Callable[[], None], count: int
+) -> dict[str, Any]:
     """Ratios against PyTorch Geometric's layers and against full matrices."""
     import pyg
     from densely import densely

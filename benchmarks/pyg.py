@@ -1,10 +1,11 @@
 """The architectures of some recipes assembled from PyTorch Geometric's layers, with the recipe's settings.
 
-Both sides have the same widths, layers, heads, dropout and optimiser. Features are dense here, as these layers
-want them; fixed filters get a sparse matrix, learned weights an edge index.
+Both sides have the same widths, layers, heads, dropout and optimiser. Features are dense here, as these
+layers want them; fixed filters get a sparse matrix, learned weights an edge index.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -43,7 +44,7 @@ class Stack(nn.Module):
 
     def _gcn_layers(self, f: int, d: int, k: int, n: int) -> Any:
         sizes = [f, *[d] * (n - 1), k]
-        return [], [pyg.GCNConv(a, b, cached=True) for a, b in zip(sizes, sizes[1:], strict=False)]
+        return [], [pyg.GCNConv(a, b, cached=True) for a, b in pairwise(sizes)]
 
     def _gcn(self, x: Tensor, edges: Tensor) -> Any:
         for i, layer in enumerate(self.layers):
@@ -54,9 +55,7 @@ class Stack(nn.Module):
         heads, joined = int(self.settings["n_heads"]), self.settings["head_merge"] == "concat"
         inner = d * heads if joined else d
         options = {"heads": heads, "dropout": float(self.settings["attention_dropout"])}
-        hidden = [
-            pyg.GATConv(inner if i else f, d, concat=joined, **options) for i in range(n - 1)
-        ]
+        hidden = [pyg.GATConv(inner if i else f, d, concat=joined, **options) for i in range(n - 1)]
         return [], [*hidden, pyg.GATConv(inner if hidden else f, k, concat=False, **options)]
 
     def _gat(self, x: Tensor, edges: Tensor) -> Any:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from itertools import count
 from statistics import median
 
 import numpy as np
@@ -12,6 +13,7 @@ from heterophily import Graph, load, random_splits
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
 from heterophily.htmp.network import Network
 from heterophily.training.optimizers import make_optimizers
+from heterophily.training.trainer import Trainer
 
 SIZES = {  # nodes, entries, features, classes of datasets whose files are not at hand
     "size of roman-empire": (22_662, 65_854, 300, 18),
@@ -35,23 +37,13 @@ def graph_named(name: str) -> Graph:
 
 
 def epoch_of(network: Network, graph: Graph) -> Callable[[], None]:
-    """One epoch as the protocol has it: forward, backward, step, evaluation."""
-    split = graph.split("0")
-    network.begin(graph, split.train)
-    optimizers = make_optimizers(network)
-
-    def epoch() -> None:
-        network.train()
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-        network.loss(network(graph), graph, split.train).backward()
-        for optimizer in optimizers:
-            optimizer.step()
-        network.eval()
-        with torch.no_grad():
-            accuracy(network(graph), graph, split.val)
-
-    return epoch
+    """One epoch of the trainer: forward, backward, step, evaluation, and keeping what is best."""
+    cpu = torch.device("cpu")
+    trainer = Trainer(network, graph, split=graph.split("0"), seed=0, device=cpu)
+    trainer._begin()
+    trainer.optimizers = make_optimizers(network)
+    numbers = count()
+    return lambda: trainer._epoch(next(numbers))
 
 
 def accuracy(logits: Tensor, graph: Graph, nodes: Tensor) -> float:
@@ -59,10 +51,10 @@ def accuracy(logits: Tensor, graph: Graph, nodes: Tensor) -> float:
     return float((logits[nodes].argmax(dim=1) == graph.labels[nodes]).float().mean())
 
 
-def times(epoch: Callable[[], None], count: int) -> list[float]:
-    """Seconds of `count` epochs."""
+def times(epoch: Callable[[], None], n: int) -> list[float]:
+    """Seconds of `n` epochs."""
     found = []
-    for _ in range(count):
+    for _ in range(n):
         start = time.perf_counter()
         epoch()
         found.append(time.perf_counter() - start)

@@ -1,5 +1,7 @@
 """The classifier for anyone's graph: fit, predict, score, embed, save and load."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -121,3 +123,35 @@ def test_what_cannot_work_is_refused_before_any_work(graph, tmp_path):
         NodeClassifier("mlp").fit(graph.replace(labels=graph.labels * 0 - 1, splits={}))
     with pytest.raises(HeterophilyError, match="is not a saved classifier"):
         NodeClassifier.load(tmp_path)
+
+
+OWN = """
+from dataclasses import replace
+
+from heterophily.models.gcn import GCN
+RECIPE = replace(GCN, name="own", activation="{}")
+"""
+
+
+def test_a_recipe_of_ones_own_is_given_again(graph, tmp_path):
+    (tmp_path / "own.py").write_text(OWN.format("none"))
+    (tmp_path / "other.py").write_text(OWN.format("relu"))
+    model = fitted(graph, str(tmp_path / "own.py"))
+    model.save(tmp_path / "saved")
+    again = NodeClassifier.load(tmp_path / "saved", model=str(tmp_path / "own.py"))
+    np.testing.assert_array_equal(again.predict_proba(graph), model.predict_proba())
+    with pytest.raises(HeterophilyError, match="another recipe than this"):
+        NodeClassifier.load(tmp_path / "saved", model=str(tmp_path / "other.py"))
+    del REGISTRY["own"]
+    with pytest.raises(HeterophilyError, match='"own", which is not one of ours; give its recipe'):
+        NodeClassifier.load(tmp_path / "saved")
+
+
+def test_a_variant_under_a_known_name_is_not_taken_for_it(graph, tmp_path):
+    variant = dataclasses.replace(REGISTRY["gcn"], activation="none")
+    model = fitted(graph, variant)
+    model.save(tmp_path)
+    with pytest.raises(HeterophilyError, match="another recipe"):
+        NodeClassifier.load(tmp_path)
+    again = NodeClassifier.load(tmp_path, model=variant)
+    np.testing.assert_array_equal(again.predict_proba(graph), model.predict_proba())

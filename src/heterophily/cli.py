@@ -269,6 +269,9 @@ def predict(
     source: Source,
     out: Annotated[Path, typer.Option(help="File for the predictions, ending in .csv.")],
     nodes: Nodes = None,
+    model: Annotated[
+        str | None, typer.Option(help="File with the recipe, if it is one of your own.")
+    ] = None,
 ) -> None:
     """Predict the nodes of a graph with a model that `fit` wrote."""
     from heterophily.data.loading import open_graph
@@ -276,7 +279,7 @@ def predict(
     from heterophily.fitting import write_predictions
 
     inner = folder / "model"
-    fitted = NodeClassifier.load(inner if inner.is_dir() else folder)
+    fitted = NodeClassifier.load(inner if inner.is_dir() else folder, model=model)
     graph = open_graph(source, nodes=nodes)
     write_predictions(fitted, graph, out)
     typer.echo(f"wrote {out}: {graph.n_nodes:,} nodes")
@@ -519,10 +522,14 @@ def unpack(
     out: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder for the records.")],
 ) -> None:
     """Lay the records of a file into a folder, so that `bench` continues from them."""
-    from heterophily.bench.records import path_of, read_records, write_record
+    from heterophily.bench.records import path_of, read_record, read_records, write_record
+
+    def is_there(record: Any) -> bool:
+        path = path_of(out, record)
+        return path.exists() and (read_record(path).done or not record.done)
 
     records = read_records(source)
-    new = [record for record in records if not path_of(out, record).exists()]
+    new = [record for record in records if not is_there(record)]
     for record in new:
         write_record(out, record)
     typer.echo(f"wrote {len(new)} of {len(records)} runs to {out}; the others are there already")

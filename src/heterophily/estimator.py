@@ -1,5 +1,6 @@
 """NodeClassifier: any recipe on anyone's graph, in the manner of scikit-learn."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from heterophily.htmp.layerwise import predict as predict_in_blocks
 from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.sampling import NEIGHBORS, Neighbors
-from heterophily.models import find_recipe
+from heterophily.models import REGISTRY, find_recipe
 from heterophily.training.metrics import accuracy
 from heterophily.training.trainer import Run, train
 
@@ -149,6 +150,7 @@ class NodeClassifier:
         facts = {
             "format": FORMAT,
             "model": self.recipe.name,
+            "recipe": fingerprint(self.recipe),
             "preset": self.preset,
             "seed": self.seed,
             "settings": self.settings,
@@ -167,8 +169,17 @@ class NodeClassifier:
         return target
 
     @classmethod
-    def load(cls, folder: Path | str, *, graph: Graph | None = None) -> "NodeClassifier":
-        """Read a saved classifier; `graph`, the one that it was fitted on, is only needed to size it."""
+    def load(
+        cls,
+        folder: Path | str,
+        *,
+        graph: Graph | None = None,
+        model: str | Recipe | None = None,
+    ) -> "NodeClassifier":
+        """Read a saved classifier; `graph`, the one that it was fitted on, is only needed to size it.
+
+        A folder never brings code along: a recipe that is not the library's is given as `model` again.
+        """
         source = Path(folder)
         try:
             facts = json.loads((source / "model.json").read_text())
@@ -179,15 +190,47 @@ class NodeClassifier:
             raise HeterophilyError(f"{source} is not a saved classifier of format {FORMAT}")
         batches = {key: facts[key] for key in ("batch_size", "neighbors") if key in facts}
         options = {"preset": facts["preset"], "seed": facts["seed"], **batches, **facts["settings"]}
-        model = cls(facts["model"], **options)
+        fitted = cls(_recipe_of(facts, model, source), **options)
         sized = graph or _empty_graph(facts)
-        model.network_ = build(model.recipe, sized, preset=model.preset, **model.settings)
-        model.network_.load_state_dict(state)
-        model.network_.eval()
-        model.graph_, model.class_names_ = graph, tuple(facts["class_names"])
-        model.split_ = Split.of(**facts["split"])
-        model.run_ = Run.from_dict(facts["run"])
-        return model
+        fitted.network_ = build(fitted.recipe, sized, preset=fitted.preset, **fitted.settings)
+        fitted.network_.load_state_dict(state)
+        fitted.network_.eval()
+        fitted.graph_, fitted.class_names_ = graph, tuple(facts["class_names"])
+        fitted.split_ = Split.of(**facts["split"])
+        fitted.run_ = Run.from_dict(facts["run"])
+        return fitted
+
+
+def fingerprint(recipe: Recipe) -> str:
+    """A digest of all that a recipe computes, words and search space left out."""
+    from heterophily.bench.plan import own_code
+    from heterophily.bench.records import digest
+    from heterophily.search.source import identity_of
+
+    words: dict[str, Any] = {
+        "title": "",
+        "paper": "",
+        "equation": "",
+        "deviations": (),
+        "space": {},
+    }
+    return digest([identity_of(dataclasses.replace(recipe, **words)), own_code(recipe)])
+
+
+def _recipe_of(facts: dict[str, Any], model: str | Recipe | None, source: Path) -> Recipe:
+    """The recipe that a saved classifier was fitted with."""
+    name = facts["model"]
+    hint = "give its recipe again, as `model` or with --model FILE"
+    if model is None and name not in REGISTRY:
+        raise HeterophilyError(
+            f'{source} was fitted with "{name}", which is not one of ours; {hint}'
+        )
+    recipe = find_recipe(name if model is None else model)
+    if facts.get("recipe", fingerprint(recipe)) != fingerprint(recipe):
+        raise HeterophilyError(
+            f'{source} was fitted with another recipe than this "{name}"; {hint}'
+        )
+    return recipe
 
 
 def chosen_split(graph: Graph, split: str | Split | None) -> Split:

@@ -2,13 +2,14 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from heterophily.bench import plan
 from heterophily.bench import run as module
-from heterophily.bench.records import read_records
+from heterophily.bench.records import read_records, write_record
 from heterophily.cli import main
 from heterophily.data.loading import load
 
@@ -156,6 +157,15 @@ def test_unpack_lays_records_where_bench_looks_for_them(go, run, tmp_path):
     assert out.startswith(f"wrote {len(before)} of {len(before)} runs to again")
     assert run("unpack", "all.jsonl", "again")[1].startswith(f"wrote 0 of {len(before)}")
     assert {p: p.stat().st_mtime_ns for p in Path("again").rglob("*.json")} == before
+
+
+def test_unpack_puts_a_finished_run_in_place_of_a_failed_one(go, run, tmp_path):
+    go()
+    run("pack", "results", "all.jsonl")
+    record, *_ = read_records(tmp_path / "results")
+    write_record(tmp_path / "again", replace(record, status="killed"))
+    run("unpack", "all.jsonl", "again")
+    assert all(found.done for found in read_records(tmp_path / "again"))
 
 
 def test_pack_of_nothing_is_refused(run):

@@ -285,3 +285,11 @@ def test_a_part_that_does_not_print_itself_is_refused():
     strange = dataclasses.replace(find_recipe("gcn"), losses=(object(),))
     with refused("gcn has a part that does not print what it is.* make it a frozen dataclass"):
         identity_of(strange)
+
+
+@pytest.mark.parametrize("part", ["val", "test"])
+def test_a_split_without_labels_to_choose_or_compare_by_is_refused(graph, part):
+    parts = {**graph.split("0").parts, part: []}
+    bare = graph.replace(splits={"0": Split.of(**parts)})
+    with pytest.raises(HeterophilyError, match=f"has no labelled {part} nodes"):
+        plan(["mlp"], {"own": bare}, splits="0")

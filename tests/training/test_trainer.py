@@ -52,7 +52,11 @@ def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, m
 
 @pytest.mark.parametrize(
     ("model", "settings"),
-    [("gcn", {"dropout": 0.5}), ("cmgnn", {"dropout": 0.0}), ("gcn", {"dropout": 0.0, "norm": "batch"})],
+    [
+        ("gcn", {"dropout": 0.5}),
+        ("cmgnn", {"dropout": 0.0}),
+        ("gcn", {"dropout": 0.0, "norm": "batch"}),
+    ],
 )
 def test_a_pass_is_not_kept_where_the_next_differs(run, monkeypatch, model, settings):
     calls = count_passes(monkeypatch)

@@ -80,11 +80,23 @@ def plan(
             preset = str(values.get("preset", "published"))
             origin = "command line" if settings else source_of(recipe.name, graph.name)
             for name in chosen_splits(graph, splits):
+                _check_scored(graph, name)
                 number = seed + list(graph.splits).index(name)
                 blank = _blank(decided, graph, name, number, preset, origin)
                 cost = cost_of(decided, graph)
                 cells.append(Cell(model, _absolute(source), name, values, blank, cost))
     return sorted(cells, key=lambda cell: cell.cost)
+
+
+def _check_scored(graph: Graph, name: str) -> None:
+    """Refuse a split on which no model could be chosen or scored."""
+    parts = graph.split(name).parts
+    for part, why in (("val", "to know when to stop"), ("test", "to compare models on")):
+        if not bool(graph.labelled[parts[part]].any()):
+            raise HeterophilyError(
+                f"split {name} of {graph.name} has no labelled {part} nodes {why}; give it some "
+                "(random_splits draws splits), or use `fit`, which needs none"
+            )
 
 
 def _absolute(name: str) -> str:

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from filelock import Timeout
 
 from heterophily.bench.plan import Cell
 from heterophily.bench.records import Record, path_of, write_record
-from heterophily.bench.work import BUSY, UNWRITTEN, Limits, Terms, failed, settled, work
+from heterophily.bench.work import BUSY, UNWRITTEN, Limits, Terms, failed, locked, settled, work
 
 POLL = 0.1  # seconds between two looks
+LAST_BREATH = 20.0  # seconds that a process may need to end after its watcher let go of it
 stopping = threading.Event()  # set when the command is interrupted: runs end at once, unrecorded
 _starting = threading.Lock()
 
@@ -63,12 +65,18 @@ def supervise(cell: Cell, folder: Path, terms: Terms) -> Outcome:
 
 
 def _failed(cell: Cell, folder: Path, terms: Terms, kind: str, reason: str) -> Outcome:
+    """Record a failure, unless another command runs the cell by now or has finished it."""
     record = failed(cell, kind, reason, threads=terms.threads)
     try:
-        write_record(folder, record)
+        with locked(cell, folder).acquire(timeout=LAST_BREATH):
+            other = settled(path_of(folder, cell.blank), terms)
+            if other is None:
+                write_record(folder, record)
+    except Timeout:
+        return Outcome(cell, None, "busy")
     except OSError as error:
         return Outcome(cell, record, "unwritten", str(error))
-    return Outcome(cell, record)
+    return Outcome(cell, other or record)
 
 
 def _watch(child: Any, limits: Limits) -> tuple[str, str]:

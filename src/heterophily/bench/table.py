@@ -1,7 +1,8 @@
 """From records to the benchmark's table, as plain data: means, failures, places, ranks, significance.
 
 Scores are in percent; `std` is the sample standard deviation over runs, with n - 1 in the denominator.
-A mean counts as reproduced unless it is below the published one by more than max(0.3, published std / 4).
+A mean over the ten runs of the paper counts as reproduced unless it is below the published one by more than
+max(0.3, published std / 4).
 """
 
 from collections import Counter
@@ -30,6 +31,7 @@ MARKS = {"memory": "OOM", "time": "time", "error": "error"}  # other failures ar
 MISSING = "–"
 DIGITS = 2  # decimals shown; scores that look alike share a place
 LEAST_TOLERANCE = 0.3  # percentage points
+PAPER_RUNS = 10
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Entry:
     mean: float | None = None
     std: float | None = None  # None also for a single run
     n: int = 0  # finished runs
-    planned: int = 0  # runs that some method of the table has on this dataset
+    planned: int = 0  # runs that some method of the table, or the paper, has on this dataset
     failed: Mapping[str, int] | None = None  # number of runs per kind of failure
     rank: float | None = None  # on this dataset; equal scores share the average of their ranks
     place: int = 0  # 1 best, 2 second, 0 any other
@@ -70,8 +72,10 @@ class Entry:
 
     @property
     def verdict(self) -> bool | None:
-        """Whether the published mean is reproduced; None where there is nothing to compare."""
-        return None if self.difference is None else self.difference >= -self.tolerance - 1e-9
+        """Whether the published mean is reproduced; None where there is nothing to compare yet."""
+        if self.difference is None or self.partial:
+            return None
+        return self.difference >= -self.tolerance - 1e-9
 
     @property
     def tolerance(self) -> float:
@@ -163,7 +167,8 @@ def build_table(
         comparisons[name] = _compared(scores[name], ratios[name])
         for entry in _judged(_placed(column), comparisons[name], alpha):
             beside = paper.published(entry.model, name) if against else None
-            entries[entry.model, name] = replace(entry, published=beside)
+            runs = max(planned, PAPER_RUNS) if beside else planned
+            entries[entry.model, name] = replace(entry, published=beside, planned=runs)
     ranked = tuple(d for d in columns if all(entries[m, d].n for m in rows))
     ranking, unranked = _ranked(scores, alpha)
     return Table(

@@ -59,10 +59,9 @@ def work(cell: Cell, folder: Path, terms: Terms, alive: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command decides what Ctrl-C means
     threading.Thread(target=_follow, args=(alive,), daemon=True).start()
     torch.set_num_threads(terms.threads)
-    path, aside = path_of(folder, cell.blank), folder / ".work" / cell.blank.key[:24]
+    path, aside = path_of(folder, cell.blank), _aside(cell, folder)
     try:
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{aside}.lock", timeout=0):
+        with locked(cell, folder):
             if settled(path, terms) is None:
                 record = resume(cell, aside.with_suffix(".pt"))
                 _write(folder, record, terms.limits.patience)
@@ -73,6 +72,18 @@ def work(cell: Cell, folder: Path, terms: Terms, alive: Any) -> None:
     except OSError as error:
         alive.send(str(error) or repr(error))
         os._exit(UNWRITTEN)
+
+
+def locked(cell: Cell, folder: Path) -> FileLock:
+    """The lock on a cell; entering it raises Timeout where another process holds it."""
+    aside = _aside(cell, folder)
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(f"{aside}.lock", timeout=0)
+
+
+def _aside(cell: Cell, folder: Path) -> Path:
+    """What the checkpoint and the lock of a cell are called, without their endings."""
+    return folder / ".work" / cell.blank.key[:24]
 
 
 def resume(cell: Cell, checkpoint: Path) -> Record:

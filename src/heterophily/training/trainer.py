@@ -6,7 +6,6 @@ Training sees the labels of training and validation nodes only; the test nodes a
 import hashlib
 import json
 import math
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.sampling import NEIGHBORS, Neighbors
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
+from heterophily.training.memory import peak_memory
 from heterophily.training.metrics import accuracy, all_metrics
 from heterophily.training.optimizers import make_optimizers
 from heterophily.training.seeds import seed_everything
@@ -284,7 +284,7 @@ class Trainer:
             stopped=stopped,
             seconds=seconds,
             milliseconds_per_epoch=1e3 * median(times) if times else 0.0,
-            peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            peak_memory=peak_memory(),
             curve=self.curve,
             seed=self.seed,
             device=str(self.device),
