@@ -17,7 +17,7 @@ from heterophily.files import write_atomically
 from heterophily.report import paper
 from heterophily.report.page import overview, views
 from heterophily.report.page.chart import N_COLORS, Chart, Section
-from heterophily.report.page.commands import whole_command
+from heterophily.report.page.commands import own_note, whole_command
 from heterophily.report.page.data import Results, environments, gather, headline, plain
 from heterophily.report.tables import notes
 
@@ -59,6 +59,7 @@ def report_page(results: Results) -> str:
         "more": more,
         "environments": environments(results.runs),
         "command": whole_command(results.runs, table.models, table.datasets),
+        "note": own_note(table.models, table.datasets),
     }
     return render("report.html", figures, context)
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from heterophily.bench.plan import identity_of
 from heterophily.bench.records import Record
+from heterophily.data.catalog import CATALOG
+from heterophily.data.synthetic import EMBEDDED
 from heterophily.errors import HeterophilyError
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import REGISTRY
@@ -20,15 +22,34 @@ def bench_command(records: Sequence[Record]) -> str:
     first = records[0]
     words = ["heterophily", "bench", "--models", first.model, "--datasets", first.dataset]
     words += ["--splits", splits_text(r.split for r in records), *_seed(records)]
-    for name, value in changed_settings(first).items():
-        words += ["--set", f"{name}={setting_text(value)}"]
-    return shlex.join([*words, "--out", OUT])
+    return shlex.join([*words, *settings_words(changed_settings(first)), "--out", OUT])
+
+
+def settings_words(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as words of a command.
+
+    >>> settings_words({"width": 64, "activation": "relu"})
+    ['--set', 'width=64', '--set', 'activation=relu']
+    """
+    return [w for n, v in settings.items() for w in ("--set", f"{n}={setting_text(v)}")]
 
 
 def bench_note(record: Record) -> str:
     """What the command cannot promise, if anything."""
-    if record.model not in REGISTRY:
-        return f"{record.model} is a recipe of its own: give the path of its file to --models."
+    own = own_note([record.model], [record.dataset])
+    return own if record.model not in REGISTRY else f"{own} {_changed_note(record)}".strip()
+
+
+def own_note(models: Iterable[str], datasets: Iterable[str]) -> str:
+    """Which names in a command stand for files, if any."""
+    recipes = [name for name in models if name not in REGISTRY]
+    graphs = [name for name in datasets if name not in CATALOG and name != EMBEDDED]
+    told = [f"{n} is a recipe of its own: give the path of its file to --models." for n in recipes]
+    told += [f"{n} is a graph of its own: give the path of its file to --datasets." for n in graphs]
+    return " ".join(told)
+
+
+def _changed_note(record: Record) -> str:
     decided = _decided(record.model, record.dataset, changed_settings(record))
     if decided is None or identity_of(decided) != record.recipe:
         return "The recipe or its settings have changed since this was run; results may differ."
@@ -44,11 +65,15 @@ def changed_settings(record: Record) -> dict[str, Any]:
     changed = {} if record.preset == preset else {"preset": record.preset}
     if changed:
         decided = _decided(record.model, record.dataset, changed) or decided
-    plain = json.loads(json.dumps(dict(decided.settings), default=str))
-    given = json.loads(json.dumps(record.settings, default=str))
+    plain, given = _plain(decided.settings), _plain(record.settings)
     return changed | {
         name: value for name, value in given.items() if name not in plain or plain[name] != value
     }
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(dict(settings), default=str))
+    return found
 
 
 def _decided(model: str, dataset: str, more: Mapping[str, Any]) -> Recipe | None:
@@ -95,7 +120,18 @@ def _seed(records: Sequence[Record]) -> list[str]:
 
 
 def whole_command(records: Sequence[Record], models: Sequence[str], datasets: Sequence[str]) -> str:
-    """The command that runs everything, with the committed settings."""
+    """The command that runs everything, with the committed settings and what all cells set beyond."""
     chosen = ["--models", ",".join(models), "--datasets", ",".join(datasets)]
-    splits = ["--splits", splits_text(r.split for r in records)]
-    return shlex.join(["heterophily", "bench", *chosen, *splits, "--out", OUT])
+    splits = ["--splits", splits_text(r.split for r in records), *_seed(records)]
+    shared = settings_words(shared_settings(records))
+    return shlex.join(["heterophily", "bench", *chosen, *splits, *shared, "--out", OUT])
+
+
+def shared_settings(records: Iterable[Record]) -> dict[str, Any]:
+    """Settings that all cells have, and that at least one has from the command line alone."""
+    cells = list({(r.model, r.dataset): r for r in records}.values())
+    # A recipe of one's own has no known defaults, so all of its settings would look changed.
+    judged = [r for r in cells if r.model in REGISTRY] or cells
+    said = {name: value for r in judged for name, value in changed_settings(r).items()}
+    held = [{"preset": r.preset, **_plain(r.settings)} for r in cells]
+    return {n: v for n, v in said.items() if all(n in have and have[n] == v for have in held)}

@@ -16,7 +16,7 @@ from heterophily.graph import Graph
 from heterophily.report.page import charts, views
 from heterophily.report.page.build import Figures, render, write_page
 from heterophily.report.page.chart import Chart, Section, Series
-from heterophily.report.page.commands import setting_text
+from heterophily.report.page.commands import settings_words
 from heterophily.report.page.data import Believed
 from heterophily.settings import tuned
 from heterophily.studies.degrees import degree_groups
@@ -24,12 +24,18 @@ from heterophily.studies.degrees import degree_groups
 CONFIDENCE = [f"{10 * i}–{10 * i + 10}" for i in range(10)]  # percent
 
 
-def write_diagnosis(diagnosis: Diagnosis, out: Path | str, *, source: str) -> Path:
-    """Write the report of a diagnosis; its path."""
+def write_diagnosis(
+    diagnosis: Diagnosis, out: Path | str, *, source: str, nodes: Path | str | None = None
+) -> Path:
+    """Write the report of a diagnosis of the graph at `source`, with its table of `nodes`; its path."""
     matrix = Believed("observed", diagnosis.compatibility.tolist(), diagnosis.class_names)
     sections = [Section(_CONNECT, [*views.compatibility_charts([matrix]), overlap_map(diagnosis)])]
-    command = shlex.join(["heterophily", "diagnose", source, "--report", "report.html"])
-    return write_page(graph_page(diagnosis, diagnosis.name, sections, [command]), out)
+    words = ["heterophily", "diagnose", source, *_table(nodes), "--report", "report.html"]
+    return write_page(graph_page(diagnosis, diagnosis.name, sections, [shlex.join(words)]), out)
+
+
+def _table(nodes: Path | str | None) -> list[str]:
+    return [] if nodes is None else ["--nodes", str(nodes)]
 
 
 _CONNECT = "How classes connect"
@@ -210,19 +216,32 @@ def class_rows(fitted: NodeClassifier, graph: Graph) -> list[list[str]]:
 
 
 def fit_command(
-    fitted: NodeClassifier, *, source: str, model: str, split: str | None, folder: Path | str
+    fitted: NodeClassifier,
+    *,
+    source: str,
+    model: str,
+    split: str | None,
+    folder: Path | str,
+    nodes: Path | str | None = None,
 ) -> str:
     """The command that fits the same model again; `auto` becomes the model that was kept."""
     chosen = fitted.recipe.name if model == "auto" else model
-    words = ["heterophily", "fit", source, "--model", chosen, "--seed", str(fitted.seed)]
+    words = ["heterophily", "fit", source, *_table(nodes)]
+    words += ["--model", chosen, "--seed", str(fitted.seed)]
     words += ["--split", split] if split else []
     words += ["--class-weights"] if fitted.class_weights else []
     words += _batches(fitted)
-    committed = tuned(fitted.recipe.name, fitted.graph_.name) if fitted.graph_ else {}
-    for name, value in fitted.settings.items():
-        if name not in committed or committed[name] != value:
-            words += ["--set", f"{name}={setting_text(value)}"]
+    words += settings_words(_said(fitted))
     return shlex.join([*words, "--out", str(folder)])
+
+
+def _said(fitted: NodeClassifier) -> dict[str, Any]:
+    """Preset and settings that the command must say, since the committed ones are others."""
+    committed = tuned(fitted.recipe.name, fitted.graph_.name) if fitted.graph_ else {}
+    usual = {"preset": "published", **committed}
+    decided = {"preset": fitted.preset, **fitted.network_.recipe.settings}
+    given = {**{name: decided[name] for name in usual}, **fitted.settings}
+    return {name: v for name, v in given.items() if name not in usual or usual[name] != v}
 
 
 def _batches(fitted: NodeClassifier) -> list[str]:
