@@ -118,10 +118,7 @@ def test_the_summary_has_start_and_end(study):
 
 def test_figures_are_drawn_from_the_data_alone(study, tmp_path, no_training):
     no_training()
-    copy = Study("compatibility", tmp_path)
-    for table, rows in study.tables.items():
-        copy.put(table, rows, same=())
-    copy.write()
+    Study("compatibility", tmp_path, study.tables).write()
     paths = compatibility.draw(Study.opened("compatibility", tmp_path), tmp_path / "figures")
     names = [f"compatibility-zoo-{model}.png" for model in ("cmgnn", "gcn")]
     assert [path.name for path in paths] == [*names, "compatibility-trace.png"]

@@ -79,6 +79,13 @@ def test_a_study_keeps_tables_apart_and_reads_them_again(tmp_path):
     assert [p.name for p in again.paths()] == ["degrees-more.json", "degrees.json"]
 
 
+def test_given_tables_take_the_place_of_those_in_the_folder(tmp_path):
+    for x in (1, 2):
+        tables = {"": [{"x": x}], "more": [{"y": x}]}
+        Study("s", tmp_path, tables).write()
+        assert Study.opened("s", tmp_path).tables == tables
+
+
 def test_new_rows_take_the_place_of_those_they_agree_with(tmp_path):
     study = Study.opened("s")
     study.put("", [{"a": 1, "b": 1, "x": 0}, {"a": 1, "b": 2, "x": 0}], same=["a", "b"])
@@ -93,9 +100,7 @@ def test_the_main_table_is_written_last(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "heterophily.studies.tidy.write_rows", lambda rows, path: written.append(path.name)
     )
-    study = Study("s", tmp_path)
-    for table in ("", "trace", "matrices"):
-        study.put(table, [], same=())
+    study = Study("s", tmp_path, {"": [], "trace": [], "matrices": []})
     study.write()
     assert written[-1] == "s.json"
     assert set(written[:2]) == {"s-trace.json", "s-matrices.json"}

@@ -103,8 +103,13 @@ class Study:
 
     name: str
     folder: Path | None = None
-    tables: dict[str, Rows] = field(default_factory=lambda: {"": []}, init=False)
+    tables: dict[str, Rows] = field(default_factory=lambda: {"": []})
     unwritten: list[tuple[str, Edit]] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        given, self.tables = self.tables, {"": []}
+        for table, rows in given.items():
+            self.put(table, rows, same=())  # in place of all rows that the folder may have
 
     @classmethod
     def opened(cls, name: str, folder: Path | str | None = None) -> "Study":
