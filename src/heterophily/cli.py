@@ -135,7 +135,9 @@ def diagnose(
     if report is not None:
         from heterophily.report.page.single import write_diagnosis
 
-        typer.echo(f"wrote {write_diagnosis(diagnosis, report, source=source)}", err=True)
+        typer.echo(
+            f"wrote {write_diagnosis(diagnosis, report, source=source, nodes=nodes)}", err=True
+        )
 
 
 def _check_report(path: Path | None) -> None:
@@ -235,7 +237,9 @@ def fit(
         if report is not None:
             from heterophily.report.page.single import fit_command, write_fit
 
-            command = fit_command(fitted, source=source, model=model, split=split, folder=out)
+            command = fit_command(
+                fitted, source=source, model=model, split=split, folder=out, nodes=nodes
+            )
             paths["report"] = write_fit(fitted, graph, report, command=command)
         console().print(fit_view(fitted, graph, paths))
 
