@@ -1,0 +1,66 @@
+"""Whether `torch.compile` pays: seconds to compile, and milliseconds per epoch before and after.
+
+Run `python benchmarks/compiled.py [--models ...] [--graphs ...]`. What is compiled is what
+could be fused: COMBINE with its gates, norms and activations of every layer, forward and backward. The sparse
+kernels have gradients of their own, which the compiler cannot trace. The break-even is the number of epochs
+after which the time to compile is won back; runs have 40 to 1,500.
+"""
+
+import argparse
+import time
+from statistics import median
+
+import torch
+import torch._dynamo
+from training import epoch_of, graph_named, times
+
+from heterophily import Graph, build
+from heterophily.htmp.network import Layer
+from heterophily.settings import tuned
+
+
+def main() -> None:
+    """Print one Markdown row per model and graph."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--graphs", nargs="*", default=("chameleon-f", "actor"))
+    parser.add_argument("--models", nargs="*", default=("gcn", "acm-gcn", "cmgnn"))
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    torch._dynamo.config.recompile_limit = 64  # layers differ in what they note
+    print("| method | graph | compile, s | ms | ms compiled | break-even, epochs |")
+    print("|---" * 6 + "|")
+    for name in args.graphs:
+        for model in args.models:
+            print(row(model, name, args.epochs), flush=True)
+
+
+def row(model: str, name: str, count: int) -> str:
+    """One row of the table."""
+    graph = graph_named(name)
+    plain, _ = measure(model, name, graph, count, compiled=False)
+    fast, seconds = measure(model, name, graph, count, compiled=True)
+    gain = plain - fast
+    even = f"{1e3 * seconds / gain:,.0f}" if gain > 0 else "never"
+    return f"| {model} | {name} | {seconds:.0f} | {plain:.1f} | {fast:.1f} | {even} |"
+
+
+def measure(
+    model: str, name: str, graph: Graph, count: int, *, compiled: bool
+) -> tuple[float, float]:
+    """Median milliseconds per epoch, and the seconds of the first three."""
+    torch.manual_seed(0)
+    network = build(model, graph, **tuned(model, name))
+    epoch = epoch_of(network, graph)
+    for layer in network.modules() if compiled else ():
+        if isinstance(layer, Layer):
+            layer.update = torch.compile(layer.update)  # type: ignore[method-assign]
+    start = time.perf_counter()
+    times(epoch, 3)
+    first = time.perf_counter() - start
+    return 1e3 * median(times(epoch, count)), first
+
+
+if __name__ == "__main__":
+    main()
