@@ -24,7 +24,7 @@ from heterophily.htmp.part import Scene, Size, Text, choose, matrix, uniform
 from heterophily.htmp.sample import Drawn
 from heterophily.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
 
-MANY = 2**25  # values of attention, entries times heads, that may be kept at once: 128 MB each time
+MANY = 2**24  # values of attention, entries times heads, that may be kept at once: 64 MB each time
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,8 @@ class Attention(Guidance):
 
     def operator(self, seen: Seen, w: Any) -> Any:
         """α as a matrix with a value per entry and head, or head by head where those would be too many."""
-        many = seen.message.dim() == 3 and seen.pattern.n_entries * seen.message.shape[1] > MANY
+        heads = seen.message.shape[1] if seen.message.dim() == 3 else 1
+        many = seen.pattern.n_entries * heads > MANY
         return HeadByHead(self, seen, w) if many else super().operator(seen, w)
 
     def values(self, seen: Seen, w: Any) -> Tensor:
@@ -241,6 +242,8 @@ class HeadByHead:
         return replace(self, rate=rate)
 
     def __matmul__(self, state: Tensor) -> Tensor:
+        if state.dim() == 2:
+            return (self @ state.unsqueeze(1)).squeeze(1)
         heads = zip(state.unbind(dim=1), self.w.r, self.w.s, strict=True)
         parts = [checkpoint(self._head, *head, use_reentrant=False) for head in heads]
         return torch.stack(parts, dim=1)
