@@ -44,5 +44,9 @@ The first four quirks together against none of them: 44.3 against 40.9 on squirr
 against 47.9 on chameleon-f (four), 38.6 against 38.5 on actor (five), 94.9 against 97.0 on blogcatalog
 and 91.9 against 92.6 on flickr (one each). So they are set in the tables of squirrel-f and chameleon-f
 and nowhere else, and `loss` and `structure_dropout` are in the search space.
+
+Over the first eight splits of chameleon-f the four quirks give 47.6 with our cure, 47.5 if the loss is the
+usual one, and 48.3 with the program's own escape from the leak (true labels, prototypes from positions). That
+is within the noise of 285 validation nodes, so the cure stays.
 """,
 }
