@@ -23,6 +23,7 @@ from torch.nn import functional as F
 from heterophily.dropout import dropout
 
 INT32_MAX = 2**31 - 1
+KEPT = 2**23  # entries of a pattern that may be numbered once and for all: 32 MB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,6 +76,18 @@ class Pattern:
         """Row of each entry, (m,), beside `indices`, the column of each entry."""
         ids = torch.arange(self.shape[0], dtype=self.indices.dtype, device=self.indices.device)
         return ids.repeat_interleave(self.degrees)
+
+    @property
+    def entries(self) -> Tensor:
+        """The numbers 0 .. m-1 of all entries, kept where they are not too many."""
+        return self._entries if self.n_entries <= KEPT else self._count()
+
+    @cached_property
+    def _entries(self) -> Tensor:
+        return self._count()
+
+    def _count(self) -> Tensor:
+        return torch.arange(self.n_entries, dtype=self.indptr.dtype, device=self.indptr.device)
 
     @cached_property
     def _transposition(self) -> tuple["Pattern", Tensor]:
@@ -411,8 +424,7 @@ def _row_sums(pattern: Pattern, values: Tensor) -> Tensor:
         sums = columns.new_zeros(pattern.shape[0], columns.shape[1])
         sums = sums.index_add_(0, pattern.rows, columns)
     else:
-        entries = torch.arange(pattern.n_entries, dtype=pattern.indptr.dtype)
-        bag = (entries, columns.contiguous(), pattern.indptr)
+        bag = (pattern.entries, columns.contiguous(), pattern.indptr)
         sums = F.embedding_bag(*bag, mode="sum", include_last_offset=True)
     return sums.squeeze(-1) if values.dim() == 1 else sums
 
