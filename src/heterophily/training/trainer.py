@@ -238,7 +238,9 @@ class Trainer:
         """Logits; where the next training pass would repeat them, they are kept with their gradients."""
         with torch.set_grad_enabled(self.repeats):
             logits: Tensor = self.network(self.shown)
-        self._pass = logits if self.repeats else None
+        if not self.repeats:
+            return logits
+        self._pass = logits
         return logits.detach()
 
     def _improve(self, logits: Tensor) -> None:
@@ -273,7 +275,7 @@ class Trainer:
         if self.best.state:
             self.network.load_state_dict(self.best.state)
         self.network.eval()
-        self.repeats = False  # there is no next pass
+        self.repeats, self._pass = False, None  # there is no next pass
         logits = self._evaluate()
         labels, times = self.graph.labels, self.curve.seconds
         known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
