@@ -114,7 +114,7 @@ def measure(model: str, name: str, count: int, threads: int) -> dict[str, Any]:
     warm = times(epoch, 2)
     count = max(4, min(count, math.ceil(20 / warm[1])))
     seconds = median(times(epoch, count))
-    found: dict[str, Any] = {"ms": 1e3 * seconds, "gigabytes": peak_memory() / 1e3}
+    found: dict[str, Any] = {"ms": 1e3 * seconds, "gigabytes": peak_memory() / 2**10}
     if threads > 1:
         return found
     published = dict(zip(*[iter(PUBLISHED.get(name, "").split())] * 2, strict=True)).get(model)

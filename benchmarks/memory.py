@@ -7,7 +7,6 @@ peak memory is that of the whole process, the interpreter, libraries and precomp
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -52,6 +51,7 @@ def measure(model: str, name: str) -> dict[str, float]:
 
     from heterophily import build
     from heterophily.settings import tuned
+    from heterophily.training.memory import peak_memory
 
     torch.manual_seed(0)
     graph = graph_named(name)
@@ -61,8 +61,7 @@ def measure(model: str, name: str) -> dict[str, float]:
     epoch()
     setup = time.perf_counter() - start
     found = milliseconds(times(epoch, EPOCHS - 1))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return {"setup": setup, "milliseconds": found, "gigabytes": peak}
+    return {"setup": setup, "milliseconds": found, "gigabytes": peak_memory() / 2**10}
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ class NodeClassifier:
         facts = {
             "format": FORMAT,
             "model": self.recipe.name,
-            "recipe": fingerprint(self.recipe),
+            "recipe": recipe_digest(self.recipe),
             "preset": self.preset,
             "seed": self.seed,
             "settings": self.settings,
@@ -201,20 +201,12 @@ class NodeClassifier:
         return fitted
 
 
-def fingerprint(recipe: Recipe) -> str:
+def recipe_digest(recipe: Recipe) -> str:
     """A digest of all that a recipe computes, words and search space left out."""
-    from heterophily.bench.plan import own_code
     from heterophily.bench.records import digest
-    from heterophily.search.source import identity_of
+    from heterophily.search.source import whole_identity
 
-    words: dict[str, Any] = {
-        "title": "",
-        "paper": "",
-        "equation": "",
-        "deviations": (),
-        "space": {},
-    }
-    return digest([identity_of(dataclasses.replace(recipe, **words)), own_code(recipe)])
+    return digest(whole_identity(dataclasses.replace(recipe, space={})))
 
 
 def _recipe_of(facts: dict[str, Any], model: str | Recipe | None, source: Path) -> Recipe:
@@ -226,7 +218,7 @@ def _recipe_of(facts: dict[str, Any], model: str | Recipe | None, source: Path) 
             f'{source} was fitted with "{name}", which is not one of ours; {hint}'
         )
     recipe = find_recipe(name if model is None else model)
-    if facts.get("recipe", fingerprint(recipe)) != fingerprint(recipe):
+    if facts.get("recipe") not in (None, recipe_digest(recipe)):  # older folders do not say
         raise HeterophilyError(
             f'{source} was fitted with another recipe than this "{name}"; {hint}'
         )

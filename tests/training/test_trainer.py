@@ -50,6 +50,16 @@ def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, m
     assert n_quick == len(calls) - 6 + 1 + 2  # one per epoch, the first step's, two to find out
 
 
+def test_a_watcher_may_run_the_network_without_changing_what_is_learned(graph, split, same):
+    """The gates of this loss are what the pass noted."""
+    runs = []
+    for watch in (None, torch.no_grad()(lambda epoch, network, logits: network(graph))):
+        settings = {"max_epochs": 6, "patience": 10, "dropout": 0.0, "width": 16}
+        options = {"split": split, "progress": False, "on_improvement": watch}
+        runs.append(module.train("gbk-gnn", graph, **options, **settings))
+    same(*runs)
+
+
 @pytest.mark.parametrize(
     ("model", "settings"),
     [

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from heterophily.bench.plan import own_code
 from heterophily.files import write_atomically
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.recipe import Recipe
@@ -38,6 +39,12 @@ def recipe_source(recipe: Recipe, *, words: str) -> str:
 def identity_of(part: Any) -> str:
     """A text that is the same as long as the part is; new fields that parts may get do not change it."""
     return _expression(part, {})
+
+
+def whole_identity(recipe: Recipe) -> str:
+    """The identity of a recipe without the words around it, with the code of parts that are not ours."""
+    silent = dataclasses.replace(recipe, title="", paper="", equation="", deviations=())
+    return "\n".join([identity_of(silent), *own_code(recipe)])
 
 
 def _changed(part: Any) -> dict[str, Any]:

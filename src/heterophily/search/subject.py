@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from heterophily.bench.plan import own_code
 from heterophily.errors import HeterophilyError
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
-from heterophily.search.source import identity_of
+from heterophily.search.source import whole_identity
 from heterophily.search.space import Choice, LogUniform, Uniform
 
 Ask = Callable[[str], Any]
@@ -84,8 +83,7 @@ class Tuning:
     @property
     def identity(self) -> str:
         """The recipe with its space, without the words around it, and the code of parts that are not ours."""
-        silent = dataclasses.replace(self.recipe, title="", paper="", equation="", deviations=())
-        return "\n".join([identity_of(silent), *own_code(self.recipe)])
+        return whole_identity(self.recipe)
 
     @property
     def given(self) -> dict[str, Any]:

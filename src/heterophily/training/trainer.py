@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from heterophily.errors import HeterophilyError
 from heterophily.graph import Graph, Split
 from heterophily.htmp.building import build
 from heterophily.htmp.network import Network
+from heterophily.htmp.part import Scene
 from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.sampling import NEIGHBORS, Neighbors
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
@@ -153,7 +154,8 @@ class Trainer:
         self.best, self.curve = Best(int(self.settings["patience"])), Curve()
         self.on_improvement: Watch | None = None
         self.repeats = False
-        self._pass: Tensor | None = None  # the last evaluation, if it is the next training pass
+        # The last evaluation, if it is the next training pass: its logits and what parts noted in it.
+        self._pass: tuple[Tensor, Scene | None] | None = None
 
     @property
     def key(self) -> str:
@@ -202,7 +204,7 @@ class Trainer:
         if self.best.see(reached, epoch, network):
             self._improve(heard if network.learns_from_training else logits)
             if self.on_improvement is not None:
-                self.on_improvement(epoch, network, logits.detach())
+                self.on_improvement(epoch, network, logits)
         self.curve.loss.append(value)
         self.curve.val_accuracy.append(reached)
         self.curve.seconds.append(time.perf_counter() - start)
@@ -218,13 +220,20 @@ class Trainer:
         """One step; the loss and the logits of the training pass."""
         for optimizer in self.optimizers:
             optimizer.zero_grad()
-        heard = self.network(self.shown) if self._pass is None else self._pass
+        heard = self._forward()
         loss = self.network.loss(heard, self.shown, self.nodes["train"])
         value = self._finite(float(loss.detach()), epoch)
         loss.backward()
         for optimizer in self.optimizers:
             optimizer.step()
         return value, heard
+
+    def _forward(self) -> Tensor:
+        """The logits of a training pass; the scene of one that was kept may have been left since."""
+        if self._pass is None:
+            return cast("Tensor", self.network(self.shown))
+        heard, self.network.scene = self._pass
+        return heard
 
     def _finite(self, value: float, epoch: int) -> float:
         if math.isfinite(value):
@@ -240,7 +249,7 @@ class Trainer:
             logits: Tensor = self.network(self.shown)
         if not self.repeats:
             return logits
-        self._pass = logits
+        self._pass = logits, self.network.scene
         return logits.detach()
 
     def _improve(self, logits: Tensor) -> None:
