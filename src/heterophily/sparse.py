@@ -24,6 +24,7 @@ from heterophily.dropout import dropout
 
 INT32_MAX = 2**31 - 1
 KEPT = 2**23  # entries of a pattern that may be numbered once and for all: 32 MB
+VECTOR = 8  # columns below which PyTorch's sampled product falls back to a loop, up to ten times slower
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -410,6 +411,8 @@ def _dots(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
         return torch.empty_like(dots).index_copy_(0, order.long(), dots).view(-1, left.shape[1])
     if not _on_cpu(pattern, left):
         return _plain_dots(pattern, left, right)
+    if 1 < left.shape[1] < VECTOR:
+        left, right = (F.pad(factor, (0, VECTOR - factor.shape[1])) for factor in (left, right))
     layout = pattern._layout.to(left.dtype)
     return torch.sparse.sampled_addmm(layout, left.contiguous(), right.T, beta=0).values()
 

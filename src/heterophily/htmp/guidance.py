@@ -207,8 +207,10 @@ class Attention(Guidance):
     def values(self, seen: Seen, w: Any) -> Tensor:
         """α (m, H), or (m,) if messages have no heads."""
         message = seen.message
-        left, right = ((message * v.view(message.shape[1:])).sum(dim=-1) for v in (w.r, w.s))
-        return self.shares(seen, left, right)
+        # One product with a block per head, instead of two copies of U times a vector each.
+        blocks = torch.block_diag(*torch.stack([w.r, w.s], dim=2))
+        scores = (message.flatten(1) @ blocks).view(*message.shape[:-1], 2)
+        return self.shares(seen, *(score.contiguous() for score in scores.unbind(dim=-1)))
 
     def shares(self, seen: Seen, left: Tensor, right: Tensor) -> Tensor:
         """α from U_i · r and U_j · s."""
