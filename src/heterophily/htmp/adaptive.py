@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heterophily.htmp.combine import Combine, Messages
+from heterophily.htmp.gates import gated_sum
 from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, Text, scalar, uniform
 
 
@@ -35,11 +36,17 @@ class AdaptiveSum(Combine):
     def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
         """κ Σ_r α_r ⊙ Z_r."""
         count = len(messages)
-        states = [n(m) for n, m in zip(w.norms, messages, strict=True)] if self.norm else messages
-        scores = torch.stack([m @ a for m, a in zip(states, w.a, strict=True)], dim=1)
-        alpha = (torch.sigmoid(scores) @ w.V / count).softmax(dim=1)
+        scale = 3.0 if count == 3 else 1.0
+        if not self.norm:
+            attend = torch.block_diag(*w.a.unsqueeze(2))
+            state, alpha = gated_sum(messages, attend, w.V / count, scale=scale)
+        else:
+            states = [norm(m) for norm, m in zip(w.norms, messages, strict=True)]
+            scores = torch.stack([m @ a for m, a in zip(states, w.a, strict=True)], dim=1)
+            alpha = (torch.sigmoid(scores) @ w.V / count).softmax(dim=1)
+            state = weigh(messages, alpha * scale)
         scene.note("alpha", alpha)
-        return weigh(messages, alpha * 3 if count == 3 else alpha)
+        return state
 
 
 @dataclass(frozen=True)
@@ -58,15 +65,14 @@ class DegreeGatedSum(Combine):
 
     def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
         """Σ_r α_r ⊙ Z_r."""
-        # [Z_1 ‖ .. ‖ d] W is a sum over blocks of rows of W: nothing needs to be concatenated.
-        width = messages[0].shape[1]
-        blocks = w.attend.weight[:-1].split(width)
-        scores = torch.addcmul(w.attend.bias, degree_column(scene), w.attend.weight[-1])
-        for message, block in zip(messages, blocks, strict=True):
-            scores = torch.addmm(scores, message, block)
-        alpha = w.mix(torch.sigmoid(scores)).softmax(dim=1)
+        attend, last = w.attend.weight[:-1], w.attend.weight[-1]
+        # The column d of [Z_1 ‖ .. ‖ d] meets the last row of W_att: d ⊗ last, turned.
+        offset = torch.addcmul(
+            w.attend.bias.unsqueeze(1), last.unsqueeze(1), degree_column(scene).T
+        )
+        state, alpha = gated_sum(messages, attend, w.mix.weight, offset=offset, bias=w.mix.bias)
         scene.note("alpha", alpha)
-        return weigh(messages, alpha)
+        return state
 
 
 def degree_column(scene: Scene) -> Tensor:

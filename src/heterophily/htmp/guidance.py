@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from heterophily.dense import product
 from heterophily.dropout import dropout
 from heterophily.graph import Graph
 from heterophily.htmp.channel import Channel, Complement, Diagonal, Identity, Repeated
@@ -313,7 +314,7 @@ class Gate(Guidance):
         """σ_ij / d_i, or (1 - σ_ij) / d_i."""
         memory, key = seen.scene.memory, ("gate", seen.scene.layer)
         if key not in memory:
-            u = seen.heard @ w.W
+            u = product(seen.heard, w.W)
             gate = torch.sigmoid(F.leaky_relu(edge_sum(seen.pattern, u @ w.r, u @ w.s), 0.2))
             memory[key] = gate
             seen.scene.note("gate", (seen.pattern, gate))

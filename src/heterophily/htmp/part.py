@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from heterophily.dense import product
 from heterophily.dropout import dropout
 from heterophily.errors import HeterophilyError
 from heterophily.graph import Features, Graph
@@ -143,10 +144,7 @@ class Dense(nn.Module):
 
     def forward(self, x: Features) -> Tensor:
         """X W + b."""
-        if isinstance(x, Matrix) or self.bias is None:
-            product: Tensor = x @ self.weight
-            return product if self.bias is None else product + self.bias
-        return torch.addmm(self.bias, x, self.weight)
+        return product(x, self.weight, self.bias)
 
 
 def matrix(i: int, o: int, law: str = "glorot", *, gain: float = 1.0) -> nn.Parameter:

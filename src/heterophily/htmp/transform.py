@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from heterophily.dense import product
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.part import Flag, Number, Size, Text, choose, matrix, vector
 
@@ -113,7 +114,7 @@ class Own(Transform):
         found = []
         for r, state in enumerate(heard):
             weight, bias = getattr(w, f"W{r}"), getattr(w, f"b{r}", None)
-            message = weight if state is None else state @ weight
+            message = weight if state is None else product(state, weight)
             if bias is not None and self._early(size):
                 message = message + bias
             heads = self.heads(size)
