@@ -1,8 +1,9 @@
 """Epoch time of every method on every dataset, against dense, PyG and the published program, and a bound.
 
-Run `python benchmarks/epoch.py [--models ...] [--graphs ...] [--epochs N]`. An epoch is the trainer's, with
-the committed settings: forward, backward, step, evaluation, keeping the best state. A cell has a process of
-its own. Milliseconds are medians with one and with two threads; peak memory is that of the process with one.
+Run `python benchmarks/epoch.py [--models ...] [--graphs ...] [--epochs N] [--threads 1 2]`. An epoch is the
+trainer's, with the committed settings: forward, backward, step, evaluation, keeping the best state. A cell
+has a process of its own. Milliseconds are medians with one and with two threads; peak memory is that of
+the process with one.
 Ratios come from turns in one process with one thread:
 
 * dense ÷ ours: the same recipe with full matrices in place of sparse ones (of at most 10⁸ entries);
@@ -52,19 +53,21 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="*", default=GRAPHS)
     parser.add_argument("--models", nargs="*", default=list(MODELS))
     parser.add_argument("--epochs", type=int, default=DEFAULT_EPOCHS)
+    parser.add_argument("--threads", nargs="*", type=int, default=[1, 2], choices=[1, 2])
     parser.add_argument("--cell", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--threads", type=int, default=1, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.cell:
-        model, name = args.cell
-        print(json.dumps(measure(model, name, args.epochs, args.threads)))
+        print(json.dumps(measure(*args.cell, args.epochs, *args.threads)))
         return
     gains = []
     for name in args.graphs:
         print(f"\n{name}\n\n| " + " | ".join(HEAD) + " |")
         print("|---" * len(HEAD) + "|", flush=True)
         for model in args.models:
-            one, two = (in_own_process(model, name, args.epochs, n) for n in (1, 2))
+            one, two = (
+                in_own_process(model, name, args.epochs, n) if n in args.threads else {}
+                for n in (1, 2)
+            )
             print(row(model, one, two), flush=True)
             gains += [one["published"]] if one.get("published") else []
     if gains:
@@ -78,10 +81,12 @@ def row(model: str, one: dict[str, Any], two: dict[str, Any]) -> str:
     """One row of a table."""
     if "error" in one or "error" in two:
         return f"| {model} | {one.get('error') or two.get('error')}" + " |" * len(HEAD[1:])
-    cells = [f"{one['ms']:,.1f}", f"{two['ms']:,.1f}", f"{one['gigabytes']:.2f}"]
-    ratios = [one.get(name) for name in ("dense", "pyg", "published")]
-    cells += ["" if ratio is None else f"{ratio:.1f}" for ratio in ratios]
-    return f"| {model} | " + " | ".join([*cells, f"{one['bound']:.2f}"]) + " |"
+    columns = [(one, "ms", ",.1f"), (two, "ms", ",.1f"), (one, "gigabytes", ".2f")]
+    columns += [(one, name, ".1f") for name in ("dense", "pyg", "published")]
+    columns += [(one, "bound", ".2f")]
+    found = ((facts.get(name), form) for facts, name, form in columns)
+    cells = ["" if value is None else format(value, form) for value, form in found]
+    return f"| {model} | " + " | ".join(cells) + " |"
 
 
 def in_own_process(model: str, graph: str, epochs: int, threads: int) -> dict[str, Any]:
