@@ -57,7 +57,8 @@ def main() -> None:
     parser.add_argument("--cell", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.cell:
-        print(json.dumps(measure(*args.cell, args.epochs, *args.threads)))
+        model, name = args.cell
+        print(json.dumps(measure(model, name, args.epochs, args.threads[0])))
         return
     gains = []
     for name in args.graphs:

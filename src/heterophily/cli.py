@@ -13,7 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from heterophily import __version__
+from heterophily.bench.commands import bench_app
 from heterophily.errors import HeterophilyError
+from heterophily.options import Nodes, Source, chosen
 from heterophily.studies.commands import study_app
 
 app = typer.Typer(
@@ -23,21 +25,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(bench_app)
 app.add_typer(study_app)
 
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="GRAPH",
-        help="A dataset name (see `heterophily datasets`), the embedded graph `digits`, a folder "
-        "with edges.csv and nodes.csv, or a .csv, .tsv, .parquet, .npz, .graphml or "
-        ".safetensors file.",
-    ),
-]
-Nodes = Annotated[
-    Path | None,
-    typer.Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges."),
-]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Write a page with everything, ending in .html.")
 ]
@@ -50,23 +40,6 @@ class Pattern(StrEnum):
 
     easy = "easy"
     hard = "hard"
-
-
-class Format(StrEnum):
-    """How a table is written."""
-
-    text = "text"
-    md = "md"
-    latex = "latex"
-    csv = "csv"
-    json = "json"
-    html = "html"
-
-
-class Against(StrEnum):
-    """Whose numbers stand beside ours."""
-
-    paper = "paper"
 
 
 @app.callback(invoke_without_command=True)
@@ -225,8 +198,8 @@ def fit(
     from heterophily.report.console import console, fit_view
 
     _check_report(report)
-    options: dict[str, Any] = dict(_setting(text) for text in settings or ())
-    options = {"seed": seed, "device": device, "class_weights": class_weights, **options}
+    options: dict[str, Any] = {"seed": seed, "device": device, "class_weights": class_weights}
+    options |= chosen(settings)
     options |= {"batch_size": batch_size, "neighbors": _counts(neighbors)}
     graph = open_graph(source, nodes=nodes, mapped=batch_size is not None)
     with processes.joined():
@@ -255,16 +228,6 @@ def _counts(text: str) -> list[int] | str:
 
 def _first(splits: Any) -> str | None:
     return next(iter(splits), None)
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    name, mark, value = text.partition("=")
-    if not mark:
-        raise HeterophilyError(f"--set takes name=value, got {text!r}")
-    try:
-        return name, json.loads(value.lower() if value in ("True", "False") else value)
-    except json.JSONDecodeError:
-        return name, value
 
 
 @app.command()
@@ -368,175 +331,10 @@ def search(
         workers=workers,
         storage=storage,
         seed=seed,
-        settings=dict(_setting(text) for text in settings or ()),
+        settings=chosen(settings),
         write=write,
     )
     console().print(found_view(found))
-
-
-@app.command()
-def table(
-    source: Annotated[
-        Path, typer.Argument(metavar="RESULTS", help="Folder of records, or a .jsonl file of them.")
-    ],
-    kind: Annotated[
-        Format | None, typer.Option("--format", help="By default that of the ending of --out.")
-    ] = None,
-    against: Annotated[
-        Against | None, typer.Option(help="Put published numbers and differences beside.")
-    ] = None,
-    metric: Annotated[str, typer.Option(help="accuracy, macro_f1 or roc_auc.")] = "accuracy",
-    models: Annotated[str, typer.Option(help="Methods, commas between; all.")] = "all",
-    datasets: Annotated[str, typer.Option(help="Datasets, commas between; all.")] = "all",
-    out: Annotated[Path | None, typer.Option(help="Write to this file instead.")] = None,
-    diagram: Annotated[
-        Path | None,
-        typer.Option(help="Draw the critical-difference diagram to a .png, .pdf or .svg."),
-    ] = None,
-) -> None:
-    """Print means, ranks and significance of the runs in a folder of results."""
-    from heterophily.bench.records import read_records
-    from heterophily.bench.table import build_table
-    from heterophily.report.diagram import save_ranking
-    from heterophily.report.figures import check_ending
-    from heterophily.report.tables import format_of, print_table, write_table
-
-    if diagram is not None:
-        check_ending(diagram)
-    found = build_table(
-        read_records(source),
-        metric=metric,
-        models=_names(models),
-        datasets=_names(datasets),
-        against=against is not None,
-    )
-    drawn = None if diagram is None else save_ranking(found, diagram)
-    if out is None:
-        print_table(found, (kind or Format.text).value)
-    else:
-        write_table(found, out, kind.value if kind else format_of(out))
-    for path in filter(None, (out, drawn)):
-        typer.echo(f"wrote {path}", err=True)
-
-
-@app.command()
-def report(
-    source: Annotated[
-        Path, typer.Argument(metavar="RESULTS", help="Folder of records, or a .jsonl file of them.")
-    ],
-    out: Annotated[Path, typer.Option(help="File to write, ending in .html.")],
-    studies: Annotated[
-        Path | None,
-        typer.Option(help="Folder that `study` wrote; by default `studies` beside the records."),
-    ] = None,
-    measure: Annotated[
-        bool,
-        typer.Option("--measure/--no-measure", help="Diagnose the graphs whose files are here."),
-    ] = True,
-) -> None:
-    """Write one page with the leaderboard, ranks, datasets, studies and how to get each number."""
-    from heterophily.report.page.build import write_report
-
-    path = write_report(source, out, studies=studies, measure=measure)
-    typer.echo(f"wrote {path}: open it in a browser, it needs no network")
-
-
-def _names(text: str) -> list[str] | None:
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    return None if names == ["all"] else names
-
-
-@app.command()
-def bench(
-    out: Annotated[Path, typer.Option(help="Folder of the records; a rerun continues there.")],
-    models: Annotated[
-        str, typer.Option(help="Names or files with recipes, commas between; all: the paper's 14.")
-    ] = "all",
-    datasets: Annotated[
-        str, typer.Option(help="Names or paths of graphs, commas between; all: the paper's 10.")
-    ] = "all",
-    splits: Annotated[str, typer.Option(help="Splits such as 0-9 or 0,3, or all.")] = "all",
-    seed: Annotated[int, typer.Option(help="Split i runs with this seed plus i.")] = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs at the same time; one per core by default.")
-    ] = None,
-    memory: Annotated[float, typer.Option(min=0, help="GB that a run may take; 0: any.")] = 0,
-    minutes: Annotated[
-        float, typer.Option("--time", min=0, help="Minutes that a run may take; 0: any.")
-    ] = 0,
-    retry: Annotated[bool, typer.Option("--retry", help="Run failed cells again.")] = False,
-    engine: Annotated[str, typer.Option(help="local, dask or ray.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Address of the Dask or Ray cluster.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting for all runs, such as width=128.")
-    ] = None,
-) -> None:
-    """Run models × datasets × splits, each once; what is there already is not run again."""
-    from heterophily.bench.plan import DATASETS, MODELS, chosen_names, plan
-    from heterophily.bench.run import bench
-    from heterophily.bench.work import Limits
-
-    graphs, absent = _graphs(chosen_names(datasets, DATASETS))
-    chosen = dict(_setting(text) for text in settings or ())
-    cells = plan(chosen_names(models, MODELS), graphs, splits=splits, seed=seed, settings=chosen)
-    limits = Limits(memory=memory, minutes=minutes)
-    records = bench(
-        cells, out, workers=workers, limits=limits, retry=retry, engine=engine, address=address
-    )
-    bad = [record for record in records if not record.done]
-    typer.echo(f"{len(records) - len(bad)} of {len(cells)} runs are done, {len(bad)} failed: {out}")
-    for name, reason in absent.items():
-        typer.secho(f"{name} was left out: {reason}", fg="yellow", err=True)
-    if bad or absent:
-        raise typer.Exit(1)
-
-
-def _graphs(names: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Graphs by name or path, and why others of the catalog could not be had."""
-    from heterophily.data.catalog import CATALOG
-    from heterophily.data.loading import open_graph
-
-    graphs, absent = {}, {}
-    for name in names:
-        try:
-            graphs[name] = open_graph(name)
-        except HeterophilyError as error:
-            if name not in CATALOG or len(names) == 1:
-                raise
-            absent[name] = str(error)
-    return graphs, absent
-
-
-@app.command()
-def pack(
-    source: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of records.")],
-    out: Annotated[Path, typer.Argument(help="File to write, ending in .jsonl.")],
-    curves: Annotated[bool, typer.Option("--curves", help="Keep the learning curves.")] = False,
-) -> None:
-    """Put the records of a folder into one file, small enough to share."""
-    from heterophily.bench.records import pack_records, read_records
-
-    records = read_records(source)
-    typer.echo(f"wrote {pack_records(records, out, curves=curves)}: {len(records)} runs")
-
-
-@app.command()
-def unpack(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="File that `pack` wrote.")],
-    out: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder for the records.")],
-) -> None:
-    """Lay the records of a file into a folder, so that `bench` continues from them."""
-    from heterophily.bench.records import path_of, read_record, read_records, write_record
-
-    def is_there(record: Any) -> bool:
-        path = path_of(out, record)
-        return path.exists() and (read_record(path).done or not record.done)
-
-    records = read_records(source)
-    new = [record for record in records if not is_there(record)]
-    for record in new:
-        write_record(out, record)
-    typer.echo(f"wrote {len(new)} of {len(records)} runs to {out}; the others are there already")
 
 
 def _print_json(content: Any) -> None:

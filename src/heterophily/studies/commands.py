@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heterophily.options import chosen
+
 if TYPE_CHECKING:
     from heterophily.graph import Graph
     from heterophily.studies.tidy import Study
@@ -250,7 +252,7 @@ def runtime(
     options: Any = {
         "n_epochs": epochs,
         "threads": threads,
-        "settings": _chosen(settings),
+        "settings": chosen(settings),
         "out": out,
     }
     if graphs:
@@ -275,14 +277,8 @@ def _options(
         "seed": seed,
         "workers": workers,
         "device": device,
-        "settings": _chosen(settings),
+        "settings": chosen(settings),
     }
-
-
-def _chosen(settings: list[str] | None) -> dict[str, Any]:
-    from heterophily.cli import _setting
-
-    return dict(_setting(text) for text in settings or ())
 
 
 def _names(text: str) -> list[str]:
