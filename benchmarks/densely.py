@@ -13,19 +13,19 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from heterophily import sparse
+from heterophily import kernels
 from heterophily.sparse import Pattern
 
 
 @contextmanager
 def densely() -> Iterator[None]:
     """Compute with full matrices."""
-    before = sparse._product, sparse._dots
-    sparse._product, sparse._dots = product, dots
+    before = kernels.product, kernels.dots
+    kernels.product, kernels.dots = product, dots
     try:
         yield
     finally:
-        sparse._product, sparse._dots = before
+        kernels.product, kernels.dots = before
 
 
 _ONES: WeakKeyDictionary[Pattern, Tensor] = WeakKeyDictionary()

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 from torch.autograd import gradcheck
 
-from heterophily import sparse
+from heterophily import kernels
 from heterophily.sparse import Matrix, Pattern, edge_softmax, edge_sum, sddmm, segment_sum, spmm
 
 N, M, D, H = 13, 9, 5, 3
@@ -32,7 +32,7 @@ def pattern(request):
 @pytest.fixture(params=[True, False], ids=["fast", "plain"])
 def _path(request, monkeypatch):
     if not request.param:
-        monkeypatch.setattr(sparse, "_on_cpu", lambda *_: False)
+        monkeypatch.setattr(kernels, "_on_cpu", lambda *_: False)
 
 
 pytestmark = pytest.mark.usefixtures("_path")

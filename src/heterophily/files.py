@@ -228,3 +228,9 @@ def write_atomically(path: Path | str, write: Callable[[Path], Any]) -> None:
         os.replace(name, target)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def safe_name(name: str) -> str:
+    """A name as part of a path; hidden files are those that were not written to the end."""
+    plain = "".join(c if c.isalnum() or c in "-+._" else "_" for c in name)
+    return f"_{plain}" if plain.startswith(".") or not plain else plain

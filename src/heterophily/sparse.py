@@ -2,8 +2,7 @@
 
 A `Pattern` is a neighborhood indicator A_r (0/1, stored by rows); a `Matrix` is A_r ⊙ B_r, a
 pattern with one value per entry. Everything costs O(entries · width) and nothing forms a dense
-matrix of the pattern's shape. On the CPU the kernels are `embedding_bag` and `sampled_addmm`
-over a transpose that is computed once; other devices take plain gathers and scatters.
+matrix of the pattern's shape. Gradients go through a transpose that is computed once.
 
 Symbols: m entries e = (i, j), N rows, d columns of a dense factor, H heads.
 """
@@ -18,8 +17,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import functional as F
 
+from heterophily import kernels
 from heterophily.dropout import dropout
 
 INT32_MAX = 2**31 - 1
@@ -141,7 +140,8 @@ class Pattern:
         return {}
 
     @cached_property
-    def _layout(self) -> Tensor:
+    def layout(self) -> Tensor:
+        """The pattern as PyTorch's own sparse matrix of zeros."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
             return torch.sparse_csr_tensor(
@@ -297,7 +297,9 @@ class _Spmm(torch.autograd.Function):
         learned = values is not None and values.requires_grad
         ctx.save_for_backward(dense if learned else None)
         ctx.matrix = matrix
-        return _product(matrix.pattern if isinstance(matrix, Matrix) else matrix, values, dense)
+        return kernels.product(
+            matrix.pattern if isinstance(matrix, Matrix) else matrix, values, dense
+        )
 
     @staticmethod
     @once_differentiable
@@ -307,9 +309,11 @@ class _Spmm(torch.autograd.Function):
         pattern = matrix.pattern if weighted else matrix
         grad_dense = grad_values = None
         if ctx.needs_input_grad[0]:
-            grad_dense = _product(pattern.T, matrix.transposed_values if weighted else None, grad)
+            grad_dense = kernels.product(
+                pattern.T, matrix.transposed_values if weighted else None, grad
+            )
         if ctx.needs_input_grad[1]:
-            grad_values = _dots(pattern, grad, dense)
+            grad_values = kernels.dots(pattern, grad, dense)
         return grad_dense, grad_values, None
 
 
@@ -318,7 +322,7 @@ class _Sddmm(torch.autograd.Function):
     def forward(ctx: Any, left: Tensor, right: Tensor, pattern: Pattern) -> Tensor:
         ctx.save_for_backward(left, right)
         ctx.pattern = pattern
-        return _dots(pattern, left, right)
+        return kernels.dots(pattern, left, right)
 
     @staticmethod
     @once_differentiable
@@ -326,10 +330,10 @@ class _Sddmm(torch.autograd.Function):
         left, right = ctx.saved_tensors
         pattern, grad_left, grad_right = ctx.pattern, None, None
         if ctx.needs_input_grad[0]:
-            grad_left = _product(pattern, grad, right)
+            grad_left = kernels.product(pattern, grad, right)
         if ctx.needs_input_grad[1]:
             turned = grad.index_select(0, pattern.transposing_order)
-            grad_right = _product(pattern.T, turned, left)
+            grad_right = kernels.product(pattern.T, turned, left)
         return grad_left, grad_right, None
 
 
@@ -337,7 +341,7 @@ class _SegmentSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, pattern: Pattern) -> Tensor:
         ctx.pattern = pattern
-        return _row_sums(pattern, values)
+        return kernels.row_sums(pattern, values)
 
     @staticmethod
     @once_differentiable
@@ -355,7 +359,7 @@ class _EdgeSum(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         turned = grad.index_select(0, ctx.pattern.transposing_order)
-        return _row_sums(ctx.pattern, grad), _row_sums(ctx.pattern.T, turned), None
+        return kernels.row_sums(ctx.pattern, grad), kernels.row_sums(ctx.pattern.T, turned), None
 
 
 class _EdgeSoftmax(torch.autograd.Function):
@@ -363,7 +367,7 @@ class _EdgeSoftmax(torch.autograd.Function):
     def forward(ctx: Any, scores: Tensor, pattern: Pattern) -> Tensor:
         top = torch.segment_reduce(scores, "max", offsets=pattern.indptr.long(), axis=0)
         raised = top.index_select(0, pattern.rows).neg_().add_(scores).exp_()
-        share = raised.div_(_row_sums(pattern, raised).index_select(0, pattern.rows))
+        share = raised.div_(kernels.row_sums(pattern, raised).index_select(0, pattern.rows))
         ctx.save_for_backward(share)
         ctx.pattern = pattern
         return share
@@ -373,65 +377,8 @@ class _EdgeSoftmax(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (share,) = ctx.saved_tensors
         flow = share * grad
-        mean = _row_sums(ctx.pattern, flow).index_select(0, ctx.pattern.rows)
+        mean = kernels.row_sums(ctx.pattern, flow).index_select(0, ctx.pattern.rows)
         return flow.sub_(mean.mul_(share)), None
-
-
-def _on_cpu(pattern: Pattern, tensor: Tensor) -> bool:
-    """Whether the fast kernels apply; they want at least one entry."""
-    return tensor.device.type == "cpu" and pattern.n_entries > 0
-
-
-def _product(pattern: Pattern, values: Tensor | None, dense: Tensor) -> Tensor:
-    if dense.dim() == 3:
-        wide, order = pattern.with_heads(dense.shape[1])
-        flat = None if values is None else values.reshape(-1).index_select(0, order)
-        result = _product(wide, flat, dense.reshape(-1, dense.shape[2]))
-        return result.view(pattern.shape[0], *dense.shape[1:])
-    if not _on_cpu(pattern, dense):
-        return _plain_product(pattern, values, dense)
-    return F.embedding_bag(
-        pattern.indices,
-        dense.contiguous(),
-        pattern.indptr,
-        mode="sum",
-        per_sample_weights=values,
-        include_last_offset=True,
-    )
-
-
-def _plain_product(pattern: Pattern, values: Tensor | None, dense: Tensor) -> Tensor:
-    messages = dense.index_select(0, pattern.indices)
-    weighted = messages if values is None else values.unsqueeze(-1) * messages
-    return dense.new_zeros(pattern.shape[0], dense.shape[1]).index_add_(0, pattern.rows, weighted)
-
-
-def _dots(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    if left.dim() == 3:
-        wide, order = pattern.with_heads(left.shape[1])
-        dots = _dots(wide, left.reshape(-1, left.shape[2]), right.reshape(-1, right.shape[2]))
-        return torch.empty_like(dots).index_copy_(0, order.long(), dots).view(-1, left.shape[1])
-    if not _on_cpu(pattern, left):
-        return _plain_dots(pattern, left, right)
-    if 1 < left.shape[1] < VECTOR:
-        left, right = (F.pad(factor, (0, VECTOR - factor.shape[1])) for factor in (left, right))
-    layout = pattern._layout.to(left.dtype)
-    return torch.sparse.sampled_addmm(layout, left.contiguous(), right.T, beta=0).values()
-
-
-def _plain_dots(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    return (left.index_select(0, pattern.rows) * right.index_select(0, pattern.indices)).sum(-1)
-
-
-def _row_sums(pattern: Pattern, values: Tensor) -> Tensor:
-    columns = values.unsqueeze(-1) if values.dim() == 1 else values
-    if not _on_cpu(pattern, values):
-        sums = columns.new_zeros(pattern.shape[0], columns.shape[1])
-        sums = sums.index_add_(0, pattern.rows, columns)
-    else:
-        bag = (pattern.entries, columns.contiguous(), pattern.indptr)
-        sums = F.embedding_bag(*bag, mode="sum", include_last_offset=True)
-    return sums.squeeze(-1) if values.dim() == 1 else sums
 
 
 def _as_int64(ids: Any) -> Any:

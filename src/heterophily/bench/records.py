@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heterophily.errors import HeterophilyError
-from heterophily.files import write_atomically
+from heterophily.files import safe_name, write_atomically
 
 RESULTS_VERSION = 1  # raise it when a change of the code changes results
 FAILURES = ("error", "memory", "time", "killed")
@@ -74,8 +74,8 @@ def digest(facts: Any) -> str:
 
 def path_of(folder: Path, record: Record) -> Path:
     """Where a record lies in a folder of records."""
-    name = f"{_safe(record.split)}-seed{record.seed}-{record.key[:12]}.json"
-    return folder / _safe(record.dataset) / _safe(record.model) / name
+    name = f"{safe_name(record.split)}-seed{record.seed}-{record.key[:12]}.json"
+    return folder / safe_name(record.dataset) / safe_name(record.model) / name
 
 
 def write_record(folder: Path, record: Record) -> Path:
@@ -137,9 +137,3 @@ def _parse(text: bytes, place: str) -> Record:
         raise HeterophilyError(
             f"{place} is not a record of a run ({error}); remove it, the benchmark runs it again"
         ) from error
-
-
-def _safe(name: str) -> str:
-    """A name as part of a path; hidden files are those that were not written to the end."""
-    plain = "".join(c if c.isalnum() or c in "-+._" else "_" for c in name)
-    return f"_{plain}" if plain.startswith(".") or not plain else plain

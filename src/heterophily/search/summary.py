@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from heterophily.files import write_atomically
+from heterophily.files import safe_name, write_atomically
 from heterophily.search import components
 from heterophily.search.figures import save_history, save_importances
 from heterophily.search.found import Attempt, Found
@@ -37,7 +37,7 @@ def _write_text(path: Path, text: str) -> Path:
 
 def winner_path(found: Found, folder: Path) -> Path:
     """Where the winner goes: `recipe.py` of a component search, else `<model>.toml`."""
-    name = "recipe.py" if found.model == components.NAME else f"{_safe(found.model)}.toml"
+    name = "recipe.py" if found.model == components.NAME else f"{safe_name(found.model)}.toml"
     return folder / name
 
 
@@ -141,7 +141,3 @@ def _start_sentence(found: Found) -> str:
     if start.state != "done" or start.value is None:
         return f"The starting point, trial {start.number}, {start.state}."
     return f"The starting point, trial {start.number}, had {start.value:.2%}."
-
-
-def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-+._" else "_" for c in name)
