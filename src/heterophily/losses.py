@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from heterophily.graph import Graph
 from heterophily.htmp.part import Dense, Number, Scene, Size, Text, choose
-from heterophily.sparse import spmm
+from heterophily.sparse import Pattern, spmm
 
 if TYPE_CHECKING:
     from heterophily.htmp.network import Network
@@ -86,18 +86,23 @@ class GateLoss(Term):
 
     def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
         """λ Σ_l G_l."""
-        pattern, _ = scene.notes["gate"][0]
-        labels = scene.graph.labels
+        gates = scene.notes["gate"]
+        pattern, labels = gates[0][0], scene.graph.labels
+        key = ("training edges", self.target, nodes)
+        edges, same = scene.graph.remember(key, lambda: self._edges(pattern, labels, nodes))
+        if not len(edges):
+            return torch.zeros((), device=labels.device)
+        total = sum(self._loss(gate.index_select(0, edges), same) for _, gate in gates)
+        return self.weight * total
+
+    def _edges(self, pattern: Pattern, labels: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """The entries between training nodes, and t for each."""
         inside = torch.zeros(len(labels), dtype=torch.bool, device=labels.device)
         inside[nodes] = True
         rows, columns = pattern.rows.long(), pattern.indices.long()
         known = (inside[rows] & inside[columns]).nonzero().squeeze(1)
-        if not len(known):
-            return torch.zeros((), device=labels.device)
         left, right = labels[rows[known]], labels[columns[known]]
-        same = left == right if self.target == "same_label" else (left > 0) & (right > 0)
-        total = sum(self._loss(gate[known], same) for _, gate in scene.notes["gate"])
-        return self.weight * total
+        return known, left == right if self.target == "same_label" else (left > 0) & (right > 0)
 
     def _loss(self, gate: Tensor, target: Tensor) -> Tensor:
         if self.form == "binary":

@@ -319,9 +319,7 @@ class Gate(Guidance):
             memory[key] = gate
             seen.scene.note("gate", (seen.pattern, gate))
         share = 1 - memory[key] if self.other else memory[key]
-        share = share if seen.importance is None else share * seen.importance
-        means = inverse(seen.degrees.to(share.dtype))
-        return share * means.index_select(0, seen.pattern.rows)
+        return share * RowMean().remembered(seen.scene.graph, seen.channel, seen.indicator).values
 
 
 def pattern_of(indicator: Indicator) -> Pattern:
