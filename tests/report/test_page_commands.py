@@ -9,9 +9,9 @@ import pytest
 
 from heterophily import Graph, NodeClassifier, diagnose, load
 from heterophily.bench.plan import plan
-from heterophily.cli import _setting
 from heterophily.data.splits import random_splits
 from heterophily.fitting import fit_model
+from heterophily.options import chosen
 from heterophily.report.page import single
 from heterophily.report.page.commands import bench_note, own_note, shared_settings, whole_command
 from heterophily.settings import tuned
@@ -45,7 +45,7 @@ def options_of(command):
 def fitted_again(command, graph, split):
     """Fit what a command of `fit` says."""
     said = options_of(command)
-    settings = dict(_setting(text) for text in said.get("--set", ()))
+    settings = chosen(said.get("--set"))
     seed = int(said["--seed"][0])
     return fit_model(graph, said["--model"][0], split=split, seed=seed, device="cpu", **settings)
 
@@ -115,7 +115,7 @@ def test_the_command_of_everything_runs_the_same_cells(digits):
         "heterophily bench --models gcn,mlp --datasets digits --splits 1-2 --seed 5 "
         "--set max_epochs=9 --out results"
     )
-    settings = dict(_setting(text) for text in options_of(command)["--set"])
+    settings = chosen(options_of(command)["--set"])
     again = plan(["gcn", "mlp"], graphs, splits="1-2", seed=5, settings=settings)
     assert {cell.key for cell in again} == {cell.key for cell in cells}
 

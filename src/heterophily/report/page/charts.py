@@ -167,22 +167,33 @@ def curve_charts(curves: Mapping[str, Learned], series: Series, *, caption: str)
 
 
 def _loss_chart(curves: Mapping[str, Learned], series: Series, caption: str) -> Chart:
+    """The loss itself for one method; several minimise different sums, so each is shown from 0 to 1."""
     names = series.sorted(list(curves))
+    several = len(names) > 1
     traces = []
     for name in names:
         x, y = thinned(curves[name].loss)
-        line = {"type": "scatter", "mode": "lines", "name": label(name), "x": x, "y": y}
-        look = {"meta": series.meta(name), "line": {"width": 1.75}}
-        traces.append({**line, **look, "hovertemplate": f"%{{y:.3f}} in epoch %{{x}}{HOVER}"})
+        line = {"type": "scatter", "mode": "lines", "name": label(name), "x": x, "customdata": y}
+        look = {"y": _stretched(y) if several else y, "line": {"width": 1.75}}
+        hover = f"%{{customdata:.3f}} in epoch %{{x}}{HOVER}"
+        traces.append({**line, **look, "meta": series.meta(name), "hovertemplate": hover})
+    title = "loss, lowest to highest" if several else "loss"
+    note = " Each from its lowest to its highest value: the methods minimise different sums."
     return Chart(
         "Training loss",
         traces,
-        {"xaxis": axis("epoch"), "yaxis": axis("loss", rangemode="tozero")},
+        {"xaxis": axis("epoch"), "yaxis": axis(title, rangemode="tozero")},
         ["method", "first", "last", "lowest"],
         [[n, *(shown(v, 3) for v in _ends(curves[n].loss))] for n in names],
-        caption=caption,
-        methods=names if len(names) > 1 else (),
+        caption=caption + note if several else caption,
+        methods=names if several else (),
     )
+
+
+def _stretched(values: Sequence[float]) -> list[float]:
+    """From 0 for the lowest to 1 for the highest."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [(value - low) / (high - low) if high > low else 0.0 for value in values]
 
 
 def _kept(curve: Learned) -> list[str]:
