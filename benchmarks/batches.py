@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from heterophily import load
+from heterophily.options import chosen
 from heterophily.settings import tuned
 from heterophily.training.trainer import train
 
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--neighbors", nargs="*", default=["10,5"])
     parser.add_argument("--batch-size", type=int, default=1024)
+    parser.add_argument("--set", nargs="*", default=[], help="settings of batches, such as width=8")
     args = parser.parse_args()
     torch.set_num_threads(1)
     print("| graph | method | neighbors | whole graph | batches | difference |")
@@ -36,7 +38,7 @@ def main() -> None:
             whole = scores(model, name, args.splits, **WHOLE)
             for drawn in args.neighbors:
                 options = {"batch_size": args.batch_size, "neighbors": neighbors(drawn)}
-                parts = scores(model, name, args.splits, **options, **PARTS)
+                parts = scores(model, name, args.splits, **options, **PARTS, **chosen(args.set))
                 print(f"| {name} | {model} | {drawn} | {row(whole, parts)} |", flush=True)
 
 
