@@ -81,6 +81,7 @@ def test_delta_is_the_ratio_of_roots_of_degrees_or_zero(small_graph, dense, norm
     network = build("ggcn", graph, width=6, normalisation=normalisation)
     network(graph)
     weight, delta = graph.remember(("ggcn", normalisation), lambda: None)
+    delta = delta.expand_as(weight)  # one number for all edges, or one for each
     rows, columns = dense.adjacency(graph).nonzero(as_tuple=True)
     degrees = dense.filters(graph).A1.sum(dim=1)
     roots = (degrees[columns] / degrees[rows]).sqrt() - 1
@@ -91,11 +92,12 @@ def test_delta_is_the_ratio_of_roots_of_degrees_or_zero(small_graph, dense, norm
     )
 
 
-def test_cosines_have_a_floor_and_rows_of_zeros_no_gradient(small_graph, dense):
+@pytest.mark.parametrize("size", [1e-5, 1.0], ids=["below the floor", "above it"])
+def test_cosines_have_a_floor_and_rows_of_zeros_no_gradient(small_graph, dense, size):
     graph = small_graph()
     state = torch.randn(graph.n_nodes, 4)
     zero, *short = graph.degrees.argsort(descending=True)[:3].tolist()
-    state[zero], state[short] = 0, 1e-5 * state[short]
+    state[zero], state[short] = 0, size * state[short]
     state.requires_grad_()
     product = state.norm(dim=1)[:, None] * state.norm(dim=1)[None, :]
     expected = (state @ state.T / product.clamp_min(1e-8))[dense.adjacency(graph) > 0]

@@ -12,6 +12,8 @@ from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.part import Dense, Number, Size, Text, choose, scalar
 from heterophily.sparse import Matrix, Pattern, sddmm, segment_sum
 
+FLOOR = 1e-8  # of a product of two lengths
+
 
 @dataclass(frozen=True)
 class SignedSimilarity(Guidance):
@@ -45,10 +47,11 @@ class SignedSimilarity(Guidance):
             cosine = cosines(seen.pattern, seen.message)
             memory[key] = weight * F.softplus(w.a * delta + w.b), cosine
         scale, cosine = memory[key]
-        return self.sign * scale * F.relu(self.sign * cosine)
+        # ±relu(±e) is the positive or the negative part of e.
+        return scale * (cosine.clamp_min(0) if self.sign > 0 else cosine.clamp_max(0))
 
     def structure(self, seen: Seen) -> tuple[Tensor, Tensor]:
-        """Â_ij and δ_ij on the edges, once per graph."""
+        """Â_ij on the edges and δ_ij, which may be one number for all, once per graph."""
         graph = seen.scene.graph
 
         def compute() -> tuple[Tensor, Tensor]:
@@ -56,7 +59,7 @@ class SignedSimilarity(Guidance):
             receivers, senders = (sums + 1 for sums in end_sums(seen.indicator))
             rows = receivers.index_select(0, seen.pattern.rows)
             if self.normalisation == "row":
-                return times / rows, torch.zeros_like(rows)
+                return times / rows, rows.new_zeros(())
             rows, columns = rows.sqrt(), senders.sqrt().index_select(0, seen.pattern.indices)
             return times / (rows * columns), columns / rows - 1
 
@@ -65,11 +68,18 @@ class SignedSimilarity(Guidance):
 
 
 def cosines(pattern: Pattern, state: Tensor) -> Tensor:
-    """U_i · U_j / max(‖U_i‖ ‖U_j‖, 1e-8) on the entries; rows of zeros have no gradient."""
+    """U_i · U_j / max(‖U_i‖ ‖U_j‖, 1e-8) on the entries; rows of zeros have no gradient.
+
+    Where no product of lengths is below the floor, rows are divided before they are multiplied.
+    """
     lengths = state.norm(dim=1, keepdim=True)
+    known = lengths.detach()
+    if bool(((known == 0) | (known > FLOOR**0.5)).all()):
+        unit = torch.where(known > 0, state / lengths.clamp_min(FLOOR**0.5), 0.0)
+        return sddmm(pattern, unit, unit)
     product = sddmm(pattern, lengths, lengths)
     dots = torch.where(product > 0, sddmm(pattern, state, state), 0.0)
-    return dots / product.clamp_min(1e-8)
+    return dots / product.clamp_min(FLOOR)
 
 
 @dataclass(frozen=True)
