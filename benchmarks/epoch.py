@@ -43,6 +43,7 @@ HEAD = (
     *("dense ÷ ours", "PyG ÷ ours", "published ÷ ours", "ours ÷ bound"),
 )
 MOST_DENSE, DEFAULT_EPOCHS = 10**8, 24
+TURNS = 20  # seconds after which no more turns are taken
 
 
 def main() -> None:
@@ -154,11 +155,11 @@ def others(
 
 
 def ratio(ours: Callable[[], None], theirs: Callable[[], None], count: int) -> float:
-    """Median of theirs divided by that of ours, in turns, after one to warm up."""
+    """Median of theirs divided by that of ours, in at most `count` turns, after one to warm up."""
     from training import times
 
     own, other = [], []
-    for _ in range(count + 1):
+    while len(own) < 2 or (len(own) <= count and sum(own + other) < TURNS):
         own += times(ours, 1)
         other += times(theirs, 1)
     return median(other[1:]) / median(own[1:])
