@@ -158,7 +158,8 @@ def ratio(ours: Callable[[], None], theirs: Callable[[], None], count: int) -> f
     """Median of theirs divided by that of ours, in at most `count` turns, after one to warm up."""
     from training import times
 
-    own, other = [], []
+    own: list[float] = []
+    other: list[float] = []
     while len(own) < 2 or (len(own) <= count and sum(own + other) < TURNS):
         own += times(ours, 1)
         other += times(theirs, 1)
