@@ -27,7 +27,7 @@ from heterophily.htmp.part import Scene
 from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.sampling import NEIGHBORS, Neighbors
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
-from heterophily.training.memory import peak_memory
+from heterophily.training.memory import keep_freed_memory, peak_memory, return_freed_memory
 from heterophily.training.metrics import accuracy, all_metrics
 from heterophily.training.optimizers import make_optimizers
 from heterophily.training.seeds import seed_everything
@@ -176,6 +176,7 @@ class Trainer:
     def run(self, *, checkpoint: Path | None = None, progress: bool = True) -> Run:
         """Train until patience runs out, restore the best state and score all parts."""
         start, stopped = time.perf_counter(), "max_epochs"
+        keep_freed_memory()
         self._begin()
         self.optimizers = make_optimizers(self.network)
         first = self._resume(checkpoint)
@@ -286,6 +287,7 @@ class Trainer:
         self.network.eval()
         self.repeats, self._pass = False, None  # there is no next pass
         logits = self._evaluate()
+        return_freed_memory()
         labels, times = self.graph.labels, self.curve.seconds
         known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
         return Run(
