@@ -37,7 +37,7 @@ PUBLISHED = {
     "ordered-gnn 17600 cmgnn 8200",
 }
 # Where the committed settings are not those of the published program, and an epoch would be unfairly short.
-SAME = {
+SAME: dict[tuple[str, str], dict[str, Any]] = {
     ("cmgnn", "blogcatalog"): {"n_layers": 4, "width": 256},
     ("cmgnn", "flickr"): {"structure": True},
 }
