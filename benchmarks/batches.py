@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from heterophily import load
-from heterophily.options import chosen
+from heterophily.options import chosen, neighbor_counts
 from heterophily.settings import tuned
 from heterophily.training.trainer import train
 
@@ -37,7 +37,7 @@ def main() -> None:
         for model in args.models:
             whole = scores(model, name, args.splits, **WHOLE)
             for drawn in args.neighbors:
-                options = {"batch_size": args.batch_size, "neighbors": neighbors(drawn)}
+                options = {"batch_size": args.batch_size, "neighbors": neighbor_counts(drawn)}
                 parts = scores(model, name, args.splits, **options, **PARTS, **chosen(args.set))
                 print(f"| {name} | {model} | {drawn} | {row(whole, parts)} |", flush=True)
 
@@ -51,11 +51,6 @@ def scores(model: str, name: str, splits: int, **options: Any) -> list[float]:
         _, run = train(model, graph, split=split, progress=False, **options)
         found.append(100 * run.scores["test"]["accuracy"])
     return found
-
-
-def neighbors(text: str) -> Any:
-    """How many to draw per hop, or `all`."""
-    return "all" if text == "all" else tuple(int(part) for part in text.split(","))
 
 
 def row(whole: list[float], parts: list[float]) -> str:

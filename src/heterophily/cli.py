@@ -15,7 +15,7 @@ import typer
 from heterophily import __version__
 from heterophily.bench.commands import bench_app
 from heterophily.errors import HeterophilyError
-from heterophily.options import Nodes, Source, chosen
+from heterophily.options import Nodes, Source, chosen, neighbor_counts
 from heterophily.studies.commands import study_app
 
 app = typer.Typer(
@@ -200,7 +200,7 @@ def fit(
     _check_report(report)
     options: dict[str, Any] = {"seed": seed, "device": device, "class_weights": class_weights}
     options |= chosen(settings)
-    options |= {"batch_size": batch_size, "neighbors": _counts(neighbors)}
+    options |= {"batch_size": batch_size, "neighbors": neighbor_counts(neighbors)}
     graph = open_graph(source, nodes=nodes, mapped=batch_size is not None)
     with processes.joined():
         fitted = fit_model(graph, model, split=split or _first(graph.splits), **options)
@@ -215,15 +215,6 @@ def fit(
             )
             paths["report"] = write_fit(fitted, graph, report, command=command)
         console().print(fit_view(fitted, graph, paths))
-
-
-def _counts(text: str) -> list[int] | str:
-    if text == "all":
-        return text
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise HeterophilyError(f"--neighbors takes 10,5 or all, got {text!r}") from error
 
 
 def _first(splits: Any) -> str | None:

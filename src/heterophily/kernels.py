@@ -13,9 +13,8 @@ from torch.nn import functional as F
 if TYPE_CHECKING:
     from heterophily.sparse import Pattern
 
-VECTOR = (
-    8  # columns below which PyTorch's sampled product falls back to a loop, up to ten times slower
-)
+# Columns below which PyTorch's sampled product falls back to a loop, up to ten times slower.
+VECTOR = 8
 
 
 def _on_cpu(pattern: "Pattern", tensor: Tensor) -> bool:

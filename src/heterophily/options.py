@@ -36,3 +36,13 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, json.loads(value.lower() if value in ("True", "False") else value)
     except json.JSONDecodeError:
         return name, value
+
+
+def neighbor_counts(text: str) -> list[int] | str:
+    """How many neighbors to draw per hop, `10,5`, or `all`."""
+    if text == "all":
+        return text
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise HeterophilyError(f"--neighbors takes 10,5 or all, got {text!r}") from error

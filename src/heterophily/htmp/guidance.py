@@ -210,7 +210,7 @@ class Attention(Guidance):
         message = seen.message
         # One product with a block per head, instead of two copies of U times a vector each.
         blocks = torch.block_diag(*torch.stack([w.r, w.s], dim=2))
-        scores = (message.flatten(1) @ blocks).view(*message.shape[:-1], 2)
+        scores = product(message.flatten(1), blocks).view(*message.shape[:-1], 2)
         return self.shares(seen, *(score.contiguous() for score in scores.unbind(dim=-1)))
 
     def shares(self, seen: Seen, left: Tensor, right: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ def keep_freed_memory() -> bool:
 
 def return_freed_memory() -> None:
     """Give what is kept back to the system."""
-    if hasattr(_libc(), "malloc_trim"):
+    if keep_freed_memory():
         _libc().malloc_trim(0)
 
 
