@@ -4,6 +4,9 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
+from multiprocessing import forkserver
+from multiprocessing.connection import wait
 
 import psutil
 import pytest
@@ -217,3 +220,22 @@ def test_a_failure_without_room_is_unwritten(see, recipe, monkeypatch):
     outcome = see(recipe("mine", "os._exit(1)"))
     assert (outcome.record.status, outcome.word) == ("killed", "unwritten")
     assert "No space left" in outcome.reason
+
+
+def test_an_exit_code_is_read_once(monkeypatch):
+    def slowly(sentinel, read=forkserver.read_signed):
+        time.sleep(0.2)
+        return read(sentinel)
+
+    monkeypatch.setattr(forkserver, "read_signed", slowly)
+    child, other = (module._context().Process(target=os._exit, args=(code,)) for code in (7, 0))
+    module._start(child)
+    assert wait([child.sentinel], 60)
+    start = threading.Thread(target=module._start, args=(other,))
+    watch = threading.Thread(target=module._watch, args=(child, Limits()))
+    for thread in (start, watch):
+        thread.start()
+    for thread in (start, watch):
+        thread.join()
+    assert child.exitcode == 7
+    module._watch(other, Limits())

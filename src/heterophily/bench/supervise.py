@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from heterophily.bench.work import BUSY, UNWRITTEN, Limits, Terms, failed, locke
 POLL = 0.1  # seconds between two looks
 LAST_BREATH = 20.0  # seconds that a process may need to end after its watcher let go of it
 stopping = threading.Event()  # set when the command is interrupted: runs end at once, unrecorded
-_starting = threading.Lock()
+_asking = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ def _failed(cell: Cell, folder: Path, terms: Terms, kind: str, reason: str) -> O
 def _watch(child: Any, limits: Limits) -> tuple[str, str]:
     """Wait for the process to end; end it, with a reason, where it passes a limit."""
     start = time.monotonic()
-    while child.is_alive():
-        child.join(POLL)
+    while not _ended(child):
+        wait([child.sentinel], POLL)
         if stopping.is_set():
             return _end(child, "interrupted", "the command was interrupted")
         spent = (time.monotonic() - start) / 60
@@ -96,8 +97,15 @@ def _watch(child: Any, limits: Limits) -> tuple[str, str]:
 
 def _end(child: Any, kind: str, reason: str) -> tuple[str, str]:
     child.kill()
-    child.join()
+    wait([child.sentinel])
+    _ended(child)
     return kind, reason
+
+
+def _ended(child: Any) -> bool:
+    """Starting a process asks after all others too, and an exit code can be read once: one at a time."""
+    with _asking:
+        return not child.is_alive()
 
 
 def _heard(connection: Any) -> str:
@@ -123,7 +131,7 @@ def _ending(code: int) -> str:
 
 
 def _start(child: Any) -> None:
-    with _starting, _allowed_children():
+    with _asking, _allowed_children():
         child.start()
 
 
