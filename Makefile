@@ -42,7 +42,7 @@ browser:
 		|| echo "no Chromium here, and it could not be installed: browser tests are skipped"
 
 test: lint types browser
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --cov --cov-report=term
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .coverage

@@ -1,10 +1,11 @@
-"""What all tests share: a clean environment, the real datasets, and small graphs."""
+"""What all tests share: a clean environment, one thread, the real datasets, and small graphs."""
 
 import hashlib
 from functools import cache
 
 import numpy as np
 import pytest
+import torch
 
 from heterophily.data.catalog import CATALOG, Dataset, File, lookup
 from heterophily.data.loading import load
@@ -21,6 +22,12 @@ def _environment(request, monkeypatch, tmp_path):
         monkeypatch.delenv(VARIABLE, raising=False)
     elif data_folder() is None:
         pytest.skip(f"set {VARIABLE} to the folder with the raw files of the datasets")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Bit for bit equality needs equal numbers of threads, and tests run side by side."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture

@@ -19,14 +19,6 @@ from heterophily.training import trainer
 from heterophily.training.trainer import train
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
 def raising(monkeypatch):
     """Let training raise an error."""

@@ -18,15 +18,6 @@ from heterophily.sparse import Matrix
 N, F, K = 20, 7, 3
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Small matrices are faster on one thread, above all where other tests run beside."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(autouse=True)
 def _float64():
     """Networks built here have float64 weights and filters."""

@@ -1,22 +1,12 @@
-"""What the tests of the search share: one thread, a small graph with splits, and searches on it."""
+"""What the tests of the search share: a small graph with splits, and searches on it."""
 
 import numpy as np
 import pytest
-import torch
 
 from heterophily import Graph, Split
 from heterophily.search import driver, search, study, summary
 
 N, F, K = 60, 12, 3
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Workers have one thread; values are equal bit for bit only with equal numbers of threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(autouse=True)

@@ -1,23 +1,14 @@
-"""What the tests of the studies share: one thread, short runs, and a small graph with names."""
+"""What the tests of the studies share: short runs, and a small graph with names."""
 
 from functools import partial
 
 import numpy as np
 import pytest
-import torch
 
 from heterophily import Graph
 from heterophily.data.splits import random_splits
 
 N, K = 90, 3
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What the tests of training share: one thread, and a small graph that can be learned."""
+"""What the tests of training share: a small graph that can be learned."""
 
 import numpy as np
 import pytest
@@ -9,15 +9,6 @@ from heterophily.training.trainer import Trainer, train
 
 N, F, K = 60, 12, 3
 EPOCH = Trainer._epoch
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Bit for bit equality needs equal numbers of threads; small matrices want one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture
