@@ -29,10 +29,16 @@ def pattern(request):
     return random_pattern(request.param)
 
 
-@pytest.fixture(params=[True, False], ids=["fast", "plain"])
+@pytest.fixture(params=["fast", "sliced", "full", "plain"])
 def _path(request, monkeypatch):
-    if not request.param:
-        monkeypatch.setattr(kernels, "_on_cpu", lambda *_: False)
+    """Every way to a product: whole, in slices of columns, in full blocks of rows, by gathers."""
+    ways = {
+        "sliced": {"CACHE": 0, "OFTEN": 0, "SLICE": 2},
+        "full": {"WIDE": 1, "CROWDED": 0, "AT_ONCE": 2 * M},
+        "plain": {"_on_cpu": lambda *_: False},
+    }
+    for name, value in ways.get(request.param, {}).items():
+        monkeypatch.setattr(kernels, name, value)
 
 
 pytestmark = pytest.mark.usefixtures("_path")
@@ -169,3 +175,22 @@ def test_scipy_round_trip_adds_repeats_and_drops_zeros():
 def test_a_factor_of_the_wrong_height_is_an_error_not_a_crash():
     with pytest.raises(ValueError, match="needs a factor with 9 rows"):
         random_pattern() @ torch.ones(N, D)
+
+
+def test_slices_of_a_factor_give_the_same_bits(monkeypatch):
+    pattern, values = random_pattern(0.8, shape=(40, 60)), torch.rand(40 * 60)
+    dense = torch.randn(60, 70)
+    whole = kernels.product(pattern, values[: pattern.n_entries], dense)
+    monkeypatch.setattr(kernels, "CACHE", 0)
+    monkeypatch.setattr(kernels, "OFTEN", 0)
+    assert torch.equal(kernels.product(pattern, values[: pattern.n_entries], dense), whole)
+
+
+def test_a_crowded_pattern_with_a_wide_factor_goes_through_full_blocks():
+    pattern, generator = random_pattern(0.6, shape=(300, 200)), torch.Generator().manual_seed(0)
+    left, right = (torch.randn(n, kernels.WIDE, generator=generator) for n in (300, 200))
+    values = torch.rand(pattern.n_entries, generator=generator)
+    assert kernels._is_crowded(pattern, right)
+    torch.testing.assert_close(spmm(pattern * values, right), (pattern * values).to_dense() @ right)
+    found = sddmm(pattern, left, right)
+    torch.testing.assert_close(found, (left @ right.T)[mask(pattern)], rtol=1e-4, atol=1e-4)

@@ -1,11 +1,16 @@
 """The kernels under `sparse`: products over the entries of a pattern, without gradients.
 
-On the CPU they are `embedding_bag` and `sampled_addmm`; other devices take plain gathers and scatters.
+On the CPU they are `embedding_bag` and `sampled_addmm`. A factor that leaves the processor's cache is cut
+into slices of columns, since its rows are read again and again; where a pattern is crowded, as two hops
+of a dense graph are, full products of a few rows at a time are faster still (`benchmarks/wide.py`).
+Other devices take plain gathers and scatters.
 Symbols: m entries e = (i, j), N rows, M columns, d columns of a dense factor, H heads.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -15,6 +20,13 @@ if TYPE_CHECKING:
 
 # Columns below which PyTorch's sampled product falls back to a loop, up to ten times slower.
 VECTOR = 8
+
+CACHE = 3 * 2**18  # numbers of a factor that the cache holds: 3 MB
+SLICE = 32  # columns
+OFTEN = 24  # times that a row must be read on average to pay for copies of slices
+CROWDED = 0.4  # share of stored entries from which full products are faster, if the factor is
+WIDE = 128  # columns wide or more
+AT_ONCE = 2**22  # elements of a full block of rows: 16 MB
 
 
 def _on_cpu(pattern: "Pattern", tensor: Tensor) -> bool:
@@ -31,6 +43,14 @@ def product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
         return result.view(pattern.shape[0], *dense.shape[1:])
     if not _on_cpu(pattern, dense):
         return _plain_product(pattern, values, dense)
+    if _is_crowded(pattern, dense):
+        return _full_product(pattern, values, dense)
+    if dense.numel() > CACHE and pattern.n_entries > OFTEN * sum(pattern.shape):
+        return torch.cat([_bag(pattern, values, part) for part in dense.split(SLICE, 1)], 1)
+    return _bag(pattern, values, dense)
+
+
+def _bag(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
     return F.embedding_bag(
         pattern.indices,
         dense.contiguous(),
@@ -55,6 +75,8 @@ def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
         return torch.empty_like(found).index_copy_(0, order.long(), found).view(-1, left.shape[1])
     if not _on_cpu(pattern, left):
         return _plain_dots(pattern, left, right)
+    if _is_crowded(pattern, left):
+        return _full_dots(pattern, left, right)
     if 1 < left.shape[1] < VECTOR:
         left, right = (F.pad(factor, (0, VECTOR - factor.shape[1])) for factor in (left, right))
     layout = pattern.layout.to(left.dtype)
@@ -63,6 +85,41 @@ def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
 
 def _plain_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
     return (left.index_select(0, pattern.rows) * right.index_select(0, pattern.indices)).sum(-1)
+
+
+def _is_crowded(pattern: "Pattern", factor: Tensor) -> bool:
+    n, m = pattern.shape
+    return factor.shape[1] >= WIDE and pattern.n_entries >= CROWDED * n * m
+
+
+def _blocks(pattern: "Pattern") -> Iterator[tuple[slice, slice]]:
+    """A few rows at a time, and their entries."""
+    n, m = pattern.shape
+    step = max(1, AT_ONCE // m)
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        yield slice(start, stop), slice(int(pattern.indptr[start]), int(pattern.indptr[stop]))
+
+
+def _full_product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
+    known = dense.new_ones(pattern.n_entries) if values is None else values.detach()
+    result = dense.new_empty(pattern.shape[0], dense.shape[1])
+    for rows, entries in _blocks(pattern):
+        indptr = pattern.indptr[rows.start : rows.stop + 1] - entries.start
+        parts = (part.numpy() for part in (known[entries], pattern.indices[entries], indptr))
+        block = sp.csr_array(tuple(parts), shape=(rows.stop - rows.start, pattern.n_columns))
+        torch.mm(torch.from_numpy(block.toarray()), dense, out=result[rows])
+    return result
+
+
+def _full_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
+    result = left.new_empty(pattern.n_entries)
+    for rows, entries in _blocks(pattern):
+        places = (pattern.rows[entries] - rows.start) * pattern.n_columns
+        places += pattern.indices[entries]
+        block = left[rows] @ right.T
+        torch.index_select(block.view(-1), 0, places, out=result[entries])
+    return result
 
 
 def row_sums(pattern: "Pattern", values: Tensor) -> Tensor:

@@ -23,9 +23,6 @@ from heterophily.dropout import dropout
 
 INT32_MAX = 2**31 - 1
 KEPT = 2**23  # entries of a pattern that may be numbered once and for all: 32 MB
-VECTOR = (
-    8  # columns below which PyTorch's sampled product falls back to a loop, up to ten times slower
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
