@@ -14,12 +14,12 @@ the process with one. Ratios come from turns in one process with one thread:
 import argparse
 import json
 import math
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from statistics import geometric_mean, median
 from typing import Any
+
+from fresh import in_own_process
 
 GRAPHS = ("chameleon-f", "squirrel-f", "actor", "photo", "pubmed", "flickr", "blogcatalog")
 # The published program's milliseconds of processor time per epoch, one thread.
@@ -68,10 +68,8 @@ def main() -> None:
         print(f"\n{name}\n\n| " + " | ".join(HEAD) + " |")
         print("|---" * len(HEAD) + "|", flush=True)
         for model in args.models:
-            one, two = (
-                in_own_process(model, name, args.epochs, n) if n in args.threads else {}
-                for n in (1, 2)
-            )
+            words = ("--cell", model, name, "--epochs", args.epochs, "--threads")
+            one, two = (in_own_process(*words, n) if n in args.threads else {} for n in (1, 2))
             print(row(model, one, two), flush=True)
             gains += [one["published"]] if one.get("published") else []
     if gains:
@@ -91,18 +89,6 @@ def row(model: str, one: dict[str, Any], two: dict[str, Any]) -> str:
     found = ((facts.get(name), form) for facts, name, form in columns)
     cells = ["" if value is None else format(value, form) for value, form in found]
     return f"| {model} | " + " | ".join(cells) + " |"
-
-
-def in_own_process(model: str, graph: str, epochs: int, threads: int) -> dict[str, Any]:
-    """Measure a cell in a fresh process, so that its peak memory is its own."""
-    options = ["--cell", model, graph, "--epochs", str(epochs), "--threads", str(threads)]
-    command = [sys.executable, __file__, *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        words = done.stderr.strip().splitlines()
-        return {"error": words[-1][:60] if words else "killed"}
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 def measure(model: str, name: str, count: int, threads: int) -> dict[str, Any]:

@@ -7,9 +7,10 @@ peak memory is that of the whole process, the interpreter, libraries and precomp
 
 import argparse
 import json
-import subprocess
-import sys
 import time
+from typing import Any
+
+from fresh import in_own_process
 
 GRAPHS = ("pubmed", "flickr", "size of roman-empire", "size of amazon-ratings")
 EPOCHS = 20
@@ -30,17 +31,14 @@ def main() -> None:
     print("| method | " + " | ".join(args.graphs) + " |")
     print("|---" * (1 + len(args.graphs)) + "|")
     for model in args.models:
-        cells = [in_own_process(model, graph) for graph in args.graphs]
+        cells = [cell(in_own_process("--cell", model, graph)) for graph in args.graphs]
         print(f"| {model} | " + " | ".join(cells) + " |", flush=True)
 
 
-def in_own_process(model: str, graph: str) -> str:
-    """Measure a cell in a fresh process, so that its peak memory is its own."""
-    command = [sys.executable, __file__, "--cell", model, graph]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode:
-        return run.stderr.strip().splitlines()[-1][:60] if run.stderr.strip() else "killed"
-    found = json.loads(run.stdout)
+def cell(found: dict[str, Any]) -> str:
+    """One cell of the table."""
+    if "error" in found:
+        return str(found["error"])
     return f"{found['milliseconds']:,.0f} ms, {found['gigabytes']:.1f} GB"
 
 

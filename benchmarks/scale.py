@@ -11,9 +11,6 @@ measured, and an epoch is their sum.
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from fresh import in_own_process
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "gcn": {},
@@ -70,23 +69,11 @@ def run(args: argparse.Namespace, folder: Path) -> None:
     for n in args.nodes:
         path = folder / f"scale-{n}.safetensors"
         if not path.exists():
-            in_own_process("draw", path, nodes=n)
+            in_own_process("--job", "draw", path, "--nodes", n)
         for model in args.models:
-            options = {"epochs": args.epochs, "batch-size": args.batch_size}
-            found = in_own_process(model, path, kept=args.keep, **options)
+            words = ("--epochs", args.epochs, "--batch-size", args.batch_size)
+            found = in_own_process("--job", model, path, *words, **(KEEP if args.keep else {}))
             print(row(model, n, found, first.setdefault(model, found)), flush=True)
-
-
-def in_own_process(what: str, path: Path, *, kept: bool = False, **options: int) -> dict[str, Any]:
-    """Run a job in a fresh process, so that its peak memory is its own."""
-    words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
-    command = [sys.executable, __file__, "--job", what, str(path), *words]
-    environment = {**os.environ, **(KEEP if kept else {})}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode:
-        return {"error": done.stderr.strip().splitlines()[-1][:80] if done.stderr else "killed"}
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
 
 
 def row(model: str, n: int, found: dict[str, Any], first: dict[str, Any]) -> str:

@@ -38,6 +38,11 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def pieces(text: str) -> list[str]:
+    """The words of a list with commas between."""
+    return [piece.strip() for piece in text.split(",") if piece.strip()]
+
+
 def neighbor_counts(text: str) -> list[int] | str:
     """How many neighbors to draw per hop, `10,5`, or `all`."""
     if text == "all":

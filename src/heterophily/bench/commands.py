@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from heterophily.errors import HeterophilyError
-from heterophily.options import chosen
+from heterophily.options import chosen, pieces
 
 bench_app = typer.Typer()
 
@@ -138,7 +138,7 @@ def table(
 
 
 def _names(text: str) -> list[str] | None:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = pieces(text)
     return None if names == ["all"] else names
 
 

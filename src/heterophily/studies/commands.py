@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heterophily.options import chosen
+from heterophily.options import chosen, pieces
 
 if TYPE_CHECKING:
     from heterophily.graph import Graph
@@ -99,7 +99,7 @@ def degrees(
     from heterophily.studies import degrees as module
 
     options = _options(splits, seed, workers, device, settings, keep)
-    names = _names(models)
+    names = pieces(models)
     found = _each(graphs, nodes, lambda g: module.study_degrees(g, names, out=out, **options))
     _finish(found, module.draw, figures)
 
@@ -122,7 +122,7 @@ def compatibility(
     from heterophily.studies import compatibility as module
 
     options = _options(splits, seed, workers, device, settings, keep)
-    names = _names(models)
+    names = pieces(models)
     found = _each(graphs, nodes, lambda g: module.study_compatibility(g, names, out=out, **options))
     for row in module.summary(found):
         moved = f"from {row['start']:.3f} before training to {row['end']:.3f}"
@@ -149,7 +149,7 @@ def desired(
     from heterophily.studies.tidy import mean_of, values_of, where
 
     options = _options(splits, seed, workers, device, settings, keep)
-    names = _names(models)
+    names = pieces(models)
     found = _each(graphs, nodes, lambda g: module.study_desired(g, names, out=out, **options))
     for dataset in values_of(found.rows, "dataset"):
         for model in values_of(where(found.rows, dataset=dataset), "model"):
@@ -187,7 +187,7 @@ def synthetic(
     from heterophily.studies import synthetic as module
 
     options: Any = {**_options(splits, seed, workers, device, settings, keep), "out": out}
-    graph, names = open_graph(base, nodes=nodes), _names(models)
+    graph, names = open_graph(base, nodes=nodes), pieces(models)
     if not sweep:
         _finish(module.study_synthetic(graph, names, **options), module.draw, figures)
         return
@@ -212,7 +212,7 @@ def overlap(
     from heterophily.studies import overlap as module
     from heterophily.studies.tidy import mean_of, values_of, where
 
-    pair: Any = None if classes is None else tuple(_names(classes))
+    pair: Any = None if classes is None else tuple(pieces(classes))
     if pair is not None and len(pair) != 2:
         raise HeterophilyError(f"--classes takes two names with a comma between, got {classes!r}")
     found = _each(graphs, nodes, lambda g: module.study_overlap(g, pair, out=out))
@@ -248,7 +248,7 @@ def runtime(
         raise HeterophilyError(
             "name a graph to measure on, or --sizes 1000,10000 for the scaling law"
         )
-    names = _names(models)
+    names = pieces(models)
     options: Any = {
         "n_epochs": epochs,
         "threads": threads,
@@ -281,15 +281,11 @@ def _options(
     }
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _numbers(text: str) -> list[float]:
     from heterophily.errors import HeterophilyError
 
     try:
-        return [float(piece) for piece in _names(text)]
+        return [float(piece) for piece in pieces(text)]
     except ValueError as error:
         raise HeterophilyError(f"numbers with commas between are wanted, got {text!r}") from error
 
