@@ -5,6 +5,7 @@
 """
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +79,21 @@ def beside(rows: Rows, column: str = "test_accuracy", *, spread: bool = False) -
     return f"{ours} / {number(mean_of(rows, 'paper'))}"
 
 
+def splits_of(rows: Rows) -> str:
+    """How many splits each run of a table has.
+
+    >>> row = {"dataset": "actor", "model": "gcn", "split": "0"}
+    >>> splits_of([row, {**row, "model": "mlp"}, {**row, "model": "mlp", "split": "1"}])
+    'over 1 to 2 splits'
+    """
+    keys = ("dataset", "model", "variant")
+    runs = {(*(row.get(key) for key in keys), row["split"]) for row in rows}
+    counts = Counter(run[:-1] for run in runs).values()
+    least, most = min(counts), max(counts)
+    count = str(most) if least == most else f"{least} to {most}"
+    return f"over {count} split{'s' * (most > 1)}"
+
+
 def _ablation(folder: Path) -> list[str]:
     rows, parts = Study.opened("ablation", folder).rows, []
     for model in values_of(rows, "model"):
@@ -87,7 +103,8 @@ def _ablation(folder: Path) -> list[str]:
             [d, *(beside(where(own, dataset=d, variant=v), spread=True) for v in variants)]
             for d in values_of(own, "dataset")
         ]
-        parts += [f"`{model}`, ours / the paper's:", table(["dataset", *variants], cells)]
+        caption = f"`{model}`, ours / the paper's, {splits_of(own)}:"
+        parts += [caption, table(["dataset", *variants], cells)]
     known = [row for row in ablation.changes(rows) if row["paper"] is not None]
     if known:
         same = sum((row["change"] < 0) == (row["paper"] < 0) for row in known)
@@ -108,7 +125,8 @@ def _degrees(folder: Path) -> list[str]:
             [m, *(beside(where(own, model=m, group=g)) for g in groups)]
             for m in values_of(own, "model")
         ]
-        parts += [f"{dataset}, ours / the paper's:", table(["nodes by degree, %", *groups], cells)]
+        caption = f"{dataset}, ours / the paper's, {splits_of(own)}:"
+        parts += [caption, table(["nodes by degree, %", *groups], cells)]
     if mean_of(rows, "paper") is not None:
         parts.append(_leaders(where(rows, group=groups[0])))
     return parts
@@ -156,7 +174,8 @@ def _desired(folder: Path) -> list[str]:
         return []
     raised = sum(after > before for *_, before, after in found)
     cells = [[d, m, number(before, 3), number(after, 3)] for d, m, before, after in found]
-    told = f"The desired matrix is more discriminable in {raised} of {len(found)} cells."
+    more = f"in {raised} of {len(found)} cells, {splits_of(rows)}"
+    told = f"The desired matrix is more discriminable than the observed one {more}."
     return [table(["dataset", "method", "observed", "desired"], cells), told]
 
 
@@ -169,7 +188,8 @@ def _synthetic(folder: Path) -> list[str]:
             [v, *(beside(where(own, variant=v, model=m), spread=True) for m in models)]
             for v in values_of(own, "variant")
         ]
-        parts += [f"Nodes of {dataset}, ours / the paper's:", table(["graph", *models], cells)]
+        caption = f"Nodes of {dataset}, ours / the paper's, {splits_of(own)}:"
+        parts += [caption, table(["graph", *models], cells)]
         if {"gcn", "mlp"} <= set(models):
             parts.append(_below(own))
     return parts

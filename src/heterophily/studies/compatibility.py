@@ -123,7 +123,7 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
 
 def _draw_traces(study: Study, path: Path) -> list[Path]:
     from heterophily.report.figures import save_figure
-    from heterophily.studies.drawing import color, legend_below, panels, plain
+    from heterophily.studies.drawing import color, leftmost, legend_below, panels, plain
 
     traces = study.tables.get(TRACE, [])
     datasets, models = values_of(traces, "dataset"), values_of(traces, "model")
@@ -150,7 +150,7 @@ def _draw_traces(study: Study, path: Path) -> list[Path]:
         ends = [n for n in (1, 10, 100, 1000) if n <= 2 + max(row["epoch"] for row in traces)]
         axes.set_xticks([1, *(n + 1 for n in ends)], ["start", *map(str, ends)])
         axes.minorticks_off()
-        plain(axes, title=dataset, x="epoch", y="mean |M̂ − M|" if axes is grid[0] else "")
+        plain(axes, title=dataset, x="epoch", y="mean |M̂ − M|" if axes in leftmost(grid) else "")
     legend_below(figure, grid[0])
     return [save_figure(figure, path)]
 

@@ -91,7 +91,7 @@ def in_paper(row: Row) -> float | None:
 def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     """A panel per dataset, a line per method, the paper's dashed."""
     from heterophily.report.figures import save_figure
-    from heterophily.studies.drawing import color, legend_below, mark, panels, plain
+    from heterophily.studies.drawing import color, leftmost, legend_below, mark, panels, plain
 
     datasets, models = values_of(study.rows, "dataset"), values_of(study.rows, "model")
     if not datasets:
@@ -111,7 +111,7 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
             if printed[0] is not None:
                 faint: Any = {"linestyle": (0, (3, 2)), "linewidth": 0.9, "alpha": 0.75}
                 axes.plot(names, printed, color=color(i), **faint)
-        first = axes is grid[0]
+        first = axes in leftmost(grid)
         plain(axes, title=dataset, x="nodes by degree, %", y="accuracy, %" if first else "")
     axes = max(grid, key=lambda a: len(a.get_legend_handles_labels()[0]))
     if mean_of(study.rows, "paper") is not None:

@@ -42,6 +42,11 @@ def panels(
     return figure, grid[:count]
 
 
+def leftmost(grid: Sequence["Axes"]) -> Sequence["Axes"]:
+    """The panels that begin a row, and name what is drawn upwards."""
+    return grid[::MOST_COLUMNS]
+
+
 def plain(axes: "Axes", *, title: str = "", x: str = "", y: str = "") -> None:
     """Give axes the plain look of all figures here."""
     axes.set_title(title, fontsize=TEXT, parse_math=False)

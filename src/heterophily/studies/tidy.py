@@ -16,11 +16,13 @@ from typing import Any
 
 from filelock import FileLock
 
+from heterophily.data.catalog import CATALOG
 from heterophily.errors import HeterophilyError
 from heterophily.files import write_atomically
 
 Row = dict[str, Any]  # numbers, text, truth values and None
 Rows = list[Row]
+PLACES = {name: place for place, name in enumerate(CATALOG)}
 DIGITS = 6  # significant ones; more would be noise in a repository
 
 
@@ -74,8 +76,9 @@ def where(rows: Iterable[Row], **values: Any) -> Rows:
 
 
 def values_of(rows: Iterable[Row], name: str) -> list[Any]:
-    """The different values of a column, in order of appearance."""
-    return list(dict.fromkeys(row.get(name) for row in rows))
+    """The different values of a column, in order of appearance; datasets in that of the catalog."""
+    values = list(dict.fromkeys(row.get(name) for row in rows))
+    return sorted(values, key=lambda v: PLACES.get(v, len(PLACES))) if name == "dataset" else values
 
 
 def mean_of(rows: Iterable[Row], name: str) -> float | None:
