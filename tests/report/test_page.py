@@ -15,9 +15,10 @@ from heterophily.bench.records import pack_records, read_records, write_record
 from heterophily.bench.significance import Ranking
 from heterophily.cli import app
 from heterophily.errors import HeterophilyError
-from heterophily.report.page import build, charts, data, overview, single, views
+from heterophily.report.page import build, data, overview, single, views
 from heterophily.report.page.chart import Series
 from heterophily.report.page.commands import bench_command, bench_note, changed_settings
+from heterophily.report.page.curves import curve_charts
 
 
 class Elements(HTMLParser):
@@ -205,7 +206,7 @@ def test_negative_entries_of_a_desired_matrix_get_two_hues(results):
 
 def test_curves_are_thinned_and_keep_their_ends(results):
     curves, said = data.curves_of(results, "chameleon-f")
-    first = charts.curve_charts(curves, results.series, caption=said)[0]
+    first = curve_charts(curves, results.series, caption=said)[0]
     line = first.traces[0]
     assert len(line["x"]) <= 160
     assert (line["x"][0], line["x"][-1]) == (0, 299)

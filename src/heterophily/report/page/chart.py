@@ -14,6 +14,7 @@ N_COLORS = 8  # of the palette in page.css; more methods get other dashes and ma
 LONGEST_LABEL = 14  # characters of a class on an axis
 LINE_HEIGHT = 26  # pixels of a row in a chart of rows
 HOVER = "<extra>%{fullData.name}</extra>"
+DIAMOND = {"symbol": "diamond-open", "size": 9, "line": {"width": 1.5}}  # the paper's number
 
 
 @dataclass(frozen=True)

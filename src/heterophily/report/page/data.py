@@ -17,7 +17,7 @@ from heterophily.data.store import is_present
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.errors import HeterophilyError
 from heterophily.report.page.chart import Series
-from heterophily.report.page.charts import Learned
+from heterophily.report.page.curves import Learned
 from heterophily.studies.matrices import MATRICES, matrix_of
 from heterophily.studies.tidy import Rows, read_rows, values_of, where
 

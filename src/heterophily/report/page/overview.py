@@ -5,6 +5,7 @@ from typing import Any
 from heterophily.bench.significance import Ranking
 from heterophily.report.diagram import bar_rows
 from heterophily.report.page.chart import (
+    DIAMOND,
     HOVER,
     Chart,
     Series,
@@ -15,7 +16,6 @@ from heterophily.report.page.chart import (
     short,
     shown,
 )
-from heterophily.report.page.charts import DIAMOND
 from heterophily.studies.runtime import exponents
 from heterophily.studies.tidy import Row, Rows, mean_of, values_of, where
 

@@ -17,6 +17,7 @@ from heterophily.report.page import charts, views
 from heterophily.report.page.build import Figures, render, write_page
 from heterophily.report.page.chart import Chart, Section, Series
 from heterophily.report.page.commands import settings_words
+from heterophily.report.page.curves import Learned, curve_charts
 from heterophily.report.page.data import Believed
 from heterophily.settings import tuned
 from heterophily.studies.degrees import degree_groups
@@ -116,7 +117,7 @@ def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:
         Believed("observed", observed.tolist(), names),
         Believed("estimated", fitted.compatibility_.tolist(), names, fitted.recipe.name),
     ]
-    curve = charts.Learned(run.curve.loss, run.curve.val_accuracy, run.best_epoch)
+    curve = Learned(run.curve.loss, run.curve.val_accuracy, run.best_epoch)
     series = Series((fitted.recipe.name,))
     curves = {fitted.recipe.name: curve} if curve.accuracy else {}
     nodes = held_out(fitted, graph)
@@ -126,7 +127,7 @@ def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:
     return [
         Section("Held-out nodes", _held_out(fitted, graph, nodes, where)),
         Section(_CONNECT, views.compatibility_charts(pair)),
-        Section("How training went", charts.curve_charts(curves, series, caption="")),
+        Section("How training went", curve_charts(curves, series, caption="")),
         Section("Predictions of all nodes", [confidence_chart(fitted)]),
     ]
 

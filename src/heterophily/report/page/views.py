@@ -11,9 +11,10 @@ from heterophily.bench.records import Record
 from heterophily.bench.table import Entry, Table
 from heterophily.data.catalog import CATALOG
 from heterophily.report import paper
-from heterophily.report.page import charts, data
+from heterophily.report.page import charts, data, studied
 from heterophily.report.page.chart import Chart, Section
 from heterophily.report.page.commands import bench_command, bench_note
+from heterophily.report.page.curves import curve_charts
 from heterophily.report.page.data import Results
 from heterophily.report.tables import LEVEL, number, rank_text, signed
 from heterophily.studies.ablation import changes
@@ -92,8 +93,8 @@ def sections(results: Results, dataset: str) -> list[Section]:
     curves, said = data.curves_of(results, dataset)
     points, source = data.times_of(results, dataset)
     ablation = changes(results.study("ablation", dataset))
-    trace = charts.trace_chart(results.study("compatibility-trace", dataset), series)
-    overlap = charts.overlap_chart(results.study("overlap", dataset))
+    trace = studied.trace_chart(results.study("compatibility-trace", dataset), series)
+    overlap = studied.overlap_chart(results.study("overlap", dataset))
     return [
         Section(
             "How accurate, and at what cost",
@@ -108,12 +109,12 @@ def sections(results: Results, dataset: str) -> list[Section]:
             text="Each row of a compatibility matrix says how the neighbors of a node of that class are "
             "spread over classes. Neighbors tell a node's class where the rows differ.",
         ),
-        Section("How training went", charts.curve_charts(curves, series, caption=said)),
+        Section("How training went", curve_charts(curves, series, caption=said)),
         Section(
             "Where accuracy comes from",
             _some(
-                charts.degree_chart(results.study("degrees", dataset), series),
-                charts.ablation_chart(ablation, series),
+                studied.degree_chart(results.study("degrees", dataset), series),
+                studied.ablation_chart(ablation, series),
             ),
         ),
     ]
