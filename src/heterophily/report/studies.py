@@ -222,7 +222,9 @@ def _runtime(folder: Path) -> list[str]:
         datasets, models = values_of(rows, "dataset"), values_of(rows, "model")
         cells = [[m, *(_time(where(rows, dataset=d, model=m)) for d in datasets)] for m in models]
         device = " and ".join(str(name) for name in values_of(rows, "device") if name)
-        caption = f"Milliseconds per epoch, ours on {device} / the paper's, and peak memory:"
+        threads = " or ".join(str(count) for count in values_of(rows, "threads") if count)
+        ours = f"ours on {device} (threads: {threads})"
+        caption = f"Milliseconds per epoch, {ours} / the paper's, and peak memory:"
         parts += [caption, table(["method", *datasets], cells)]
     laws = runtime.exponents(Study.opened("scaling", folder).rows)
     if laws:
