@@ -23,7 +23,7 @@ from heterophily.bench.work import BUSY, UNWRITTEN, Limits, Terms, failed, locke
 POLL = 0.1  # seconds between two looks
 LAST_BREATH = 20.0  # seconds that a process may need to end after its watcher let go of it
 stopping = threading.Event()  # set when the command is interrupted: runs end at once, unrecorded
-_asking = threading.Lock()
+_asking = threading.Lock()  # whoever starts a process or asks whether one has ended
 
 
 @dataclass(frozen=True)
