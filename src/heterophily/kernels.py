@@ -43,7 +43,7 @@ def product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
         return result.view(pattern.shape[0], *dense.shape[1:])
     if not _on_cpu(pattern, dense):
         return _plain_product(pattern, values, dense)
-    if _is_crowded(pattern, dense):
+    if is_crowded(pattern, dense):
         return _full_product(pattern, values, dense)
     if dense.numel() > CACHE and pattern.n_entries > OFTEN * sum(pattern.shape):
         return torch.cat([_bag(pattern, values, part) for part in dense.split(SLICE, 1)], 1)
@@ -75,7 +75,7 @@ def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
         return torch.empty_like(found).index_copy_(0, order.long(), found).view(-1, left.shape[1])
     if not _on_cpu(pattern, left):
         return _plain_dots(pattern, left, right)
-    if _is_crowded(pattern, left):
+    if is_crowded(pattern, left):
         return _full_dots(pattern, left, right)
     if 1 < left.shape[1] < VECTOR:
         left, right = (F.pad(factor, (0, VECTOR - factor.shape[1])) for factor in (left, right))
@@ -87,9 +87,10 @@ def _plain_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
     return (left.index_select(0, pattern.rows) * right.index_select(0, pattern.indices)).sum(-1)
 
 
-def _is_crowded(pattern: "Pattern", factor: Tensor) -> bool:
-    n, m = pattern.shape
-    return factor.shape[1] >= WIDE and pattern.n_entries >= CROWDED * n * m
+def is_crowded(pattern: "Pattern", factor: Tensor) -> bool:
+    """Whether full blocks of rows are the fastest way to a product with this factor."""
+    (n, m), wide = pattern.shape, factor.dim() == 2 and factor.shape[1] >= WIDE
+    return wide and _on_cpu(pattern, factor) and pattern.n_entries >= CROWDED * n * m
 
 
 def _blocks(pattern: "Pattern") -> Iterator[tuple[slice, slice]]:
@@ -101,14 +102,30 @@ def _blocks(pattern: "Pattern") -> Iterator[tuple[slice, slice]]:
         yield slice(start, stop), slice(int(pattern.indptr[start]), int(pattern.indptr[stop]))
 
 
-def _full_product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
-    known = dense.new_ones(pattern.n_entries) if values is None else values.detach()
-    result = dense.new_empty(pattern.shape[0], dense.shape[1])
+def _full_rows(
+    pattern: "Pattern", values: Tensor | None, like: Tensor
+) -> Iterator[tuple[slice, Tensor]]:
+    """A few rows at a time, all columns, with the type of `like`."""
+    known = like.new_ones(pattern.n_entries) if values is None else values.detach()
     for rows, entries in _blocks(pattern):
         indptr = pattern.indptr[rows.start : rows.stop + 1] - entries.start
         parts = (part.numpy() for part in (known[entries], pattern.indices[entries], indptr))
         block = sp.csr_array(tuple(parts), shape=(rows.stop - rows.start, pattern.n_columns))
-        torch.mm(torch.from_numpy(block.toarray()), dense, out=result[rows])
+        yield rows, torch.from_numpy(block.toarray())
+
+
+def _full_product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
+    result = dense.new_empty(pattern.shape[0], dense.shape[1])
+    for rows, block in _full_rows(pattern, values, dense):
+        torch.mm(block, dense, out=result[rows])
+    return result
+
+
+def full_transposed(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
+    """Σ_i B_ij dense_i in full blocks, without the entries in another order."""
+    result = dense.new_zeros(pattern.shape[1], dense.shape[1])
+    for rows, block in _full_rows(pattern, values, dense):
+        result.addmm_(block.T, dense[rows])
     return result
 
 

@@ -305,10 +305,12 @@ class _Spmm(torch.autograd.Function):
         weighted = isinstance(matrix, Matrix)
         pattern = matrix.pattern if weighted else matrix
         grad_dense = grad_values = None
-        if ctx.needs_input_grad[0]:
-            grad_dense = kernels.product(
-                pattern.T, matrix.transposed_values if weighted else None, grad
-            )
+        if ctx.needs_input_grad[0] and kernels.is_crowded(pattern, grad):
+            values = matrix.values if weighted else None
+            grad_dense = kernels.full_transposed(pattern, values, grad)
+        elif ctx.needs_input_grad[0]:
+            turned = matrix.transposed_values if weighted else None
+            grad_dense = kernels.product(pattern.T, turned, grad)
         if ctx.needs_input_grad[1]:
             grad_values = kernels.dots(pattern, grad, dense)
         return grad_dense, grad_values, None

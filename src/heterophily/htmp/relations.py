@@ -8,9 +8,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heterophily.htmp.guidance import Guidance, Seen, SymmetricMean, end_sums, pattern_of
+from heterophily.htmp.homophily import homophily
 from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.part import Dense, Number, Size, Text, choose, scalar
-from heterophily.sparse import Matrix, Pattern, sddmm, segment_sum
+from heterophily.sparse import Matrix, Pattern, sddmm
 
 FLOOR = 1e-8  # of a product of two lengths
 
@@ -118,15 +119,16 @@ class EstimatedHomophily(Guidance):
             scene.note("attribute log-probabilities", log_p)
             p = log_p.exp()
             scene.memory["similarity"] = sddmm(pattern, p, p)
-        masked = counts * w.mask
-        lengths = segment_sum(pattern, masked.abs()).clamp_min(1e-12)
-        topology = masked / lengths.index_select(0, pattern.rows)
+        relation, topology = homophily(
+            pattern,
+            counts,
+            w.mask,
+            scene.memory["similarity"],
+            attribute_weight=self.attribute_weight,
+            topology_weight=self.topology_weight,
+        )
         scene.note("topology", (pattern, topology))
-        relation = self.attribute_weight * scene.memory["similarity"]
-        relation = counts * (relation + self.topology_weight * topology)
-        # The normaliser is a constant of the gradient, as in the published program.
-        sums = segment_sum(pattern, relation.detach())
-        return relation * torch.where(sums != 0, 1 / sums, 0.0).index_select(0, pattern.rows)
+        return relation
 
 
 class Attributes(nn.Module):
