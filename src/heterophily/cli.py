@@ -6,7 +6,9 @@ ends with exit code 2 and one sentence.
 
 import json
 import sys
+import warnings
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +16,7 @@ import typer
 
 from heterophily import __version__
 from heterophily.bench.commands import bench_app
-from heterophily.errors import HeterophilyError
+from heterophily.errors import HeterophilyError, HeterophilyWarning
 from heterophily.options import Nodes, Source, chosen, neighbor_counts
 from heterophily.studies.commands import study_app
 
@@ -334,6 +336,7 @@ def _print_json(content: Any) -> None:
 
 def main() -> None:
     """Run the command line; problems of the input become one sentence and exit code 2."""
+    warnings.showwarning = partial(_warn, warnings.showwarning)
     try:
         app()
     except SystemExit as end:
@@ -351,3 +354,10 @@ def main() -> None:
 def _fail(sentence: str) -> int:
     typer.secho(f"heterophily: {sentence}", fg="red", err=True)
     return 2
+
+
+def _warn(usual: Any, message: Warning | str, category: type[Warning], *place: Any) -> None:
+    if issubclass(category, HeterophilyWarning):
+        typer.secho(f"heterophily: {message}", fg="yellow", err=True)
+    else:
+        usual(message, category, *place)

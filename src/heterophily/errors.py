@@ -8,6 +8,10 @@ class HeterophilyError(ValueError):
     """A problem of the input; its one sentence says what was wanted, what came and what to do."""
 
 
+class HeterophilyWarning(UserWarning):
+    """What the user should know although the work goes on."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> HeterophilyError:
     """Build the error for a misspelt name: `no dataset "cora2"; did you mean "cora"?`."""
     names = sorted(known)

@@ -92,7 +92,7 @@ def test_seed_and_settings_are_given_on_the_command_line(go, tmp_path):
         ("--datasets corra", 'no dataset or file "corra"; did you mean "cora"?'),
         ("--datasets nowhere.npz", "no file or folder at nowhere.npz"),
         ("--models nowhere.py", "no file nowhere.py"),
-        ("--splits 2-7", 'no split of small "3"'),
+        ("--splits 2-7", 'no split of small "2-7"'),
         ("--splits 2-1", 'no split of small "2-1"'),
         ("--set widht=3", 'no setting of gcn "widht"; did you mean "width"?'),
         ("--set width", "--set takes name=value, got 'width'"),

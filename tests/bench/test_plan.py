@@ -15,6 +15,7 @@ from heterophily.bench.plan import (
     chosen_splits,
     identity_of,
     key_of,
+    own_code,
     plan,
 )
 from heterophily.data.loading import load
@@ -81,9 +82,10 @@ def test_splits_are_chosen_by_name_and_range(text, wanted):
     assert chosen_splits(load("digits"), text) == list(wanted)
 
 
-@pytest.mark.parametrize("text", ["10", "8-11", "5-3", "first", "", "1,,2", "-1"])
+@pytest.mark.parametrize("text", ["10", "8-11", "0-99999999999", "5-3", "first", "", "1,,2", "-1"])
 def test_a_split_that_is_not_there_is_refused(text):
-    with refused(f'no split of digits "{text if text in ("5-3", "first", "-1") else ""}'):
+    piece = "" if text == "1,,2" else text
+    with refused(f'no split of digits "{piece}"; there are 0, 1, .*, 9'):
         chosen_splits(load("digits"), text)
 
 
@@ -140,6 +142,8 @@ def test_paths_are_made_absolute(graph, source, recipe, tmp_path, monkeypatch):
     (cell,) = plan(["mine.py"], {"small.safetensors": graph}, splits="0")
     assert (cell.model, cell.source) == (str(tmp_path / "mine.py"), source)
     assert (cell.blank.model, cell.blank.dataset) == ("mine", "small")
+    for folder in ("gcn", "digits"):  # what is called like a name is not meant by it
+        (tmp_path / folder).mkdir()
     (cell,) = plan(["gcn"], {"digits": load("digits")}, splits="0")
     assert (cell.model, cell.source) == ("gcn", "digits")
 
@@ -268,6 +272,39 @@ def test_the_code_of_ones_own_part_is_in_the_key(key, tmp_path):
     plain = of(factor=1, words="a")
     assert of(factor=2, words="a") != plain
     assert of(factor=1, words="a") == plain
+
+
+KINDS = {
+    "a method": "def __call__(self, states, w): return states[-1] * 1",
+    "a wrapped method": "@torch.no_grad()\n    def __call__(self, states, w): return states[-1] * 1",
+    "a property": "@property\n    def factor(self): return 1",
+    "a class method": "@classmethod\n    def factor(cls): return 1",
+    "a static method": "@staticmethod\n    def factor(): return 1",
+    "a cached property": "@cached_property\n    def factor(self): return 1",
+}
+
+
+@pytest.mark.parametrize("body", KINDS.values(), ids=KINDS)
+def test_own_code_is_that_of_the_users_files_only(body, tmp_path):
+    head = "import torch\nfrom functools import cached_property\n"
+    text = head + PART.format(factor=1, words="").replace(
+        "def __call__(self, states, w):\n        return states[-1] * 1", body
+    )
+    (tmp_path / "mine.py").write_text(text)
+    assert body in text
+    assert own_code(find_recipe(str(tmp_path / "mine.py"))) == [text]
+
+
+def test_the_code_of_a_base_in_another_file_is_ones_own(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    base = (
+        "from heterophily.htmp.fuse import Last\n\nclass Base(Last):\n    def f(self): return 1\n"
+    )
+    (tmp_path / "a_base_of_mine.py").write_text(base)
+    text = "from a_base_of_mine import Base\n" + PART.format(factor=1, words="")
+    text = text.replace("Mine(Last)", "Mine(Base)")
+    (tmp_path / "mine.py").write_text(text)
+    assert own_code(find_recipe(str(tmp_path / "mine.py"))) == sorted([text, base])
 
 
 def test_a_recipe_in_a_file_without_own_parts_is_its_row(key, tmp_path):

@@ -11,6 +11,7 @@ from heterophily import HeterophilyError
 from heterophily.bench import records as module
 from heterophily.bench.records import (
     Record,
+    find_record,
     latest,
     pack_records,
     path_of,
@@ -18,6 +19,7 @@ from heterophily.bench.records import (
     read_records,
     write_record,
 )
+from heterophily.errors import HeterophilyWarning
 
 FACTS = {
     "key": "ab" * 32,
@@ -149,18 +151,38 @@ def test_records_pack_into_one_file_and_come_back(tmp_path):
     "content",
     [b"", b"{", b"[]", b"3", b'{"model": "gcn"}', b'{"strange": 1}', b"\xff\xfe\x00", b"\x00" * 50],
 )
-def test_a_broken_record_is_named(tmp_path, content):
-    path = write_record(tmp_path, record())
+def test_a_broken_record_is_left_out_and_named(tmp_path, content):
+    kept, path = write_record(tmp_path, record(split="1")), write_record(tmp_path, record())
     path.write_bytes(content)
-    for read in (read_record, lambda _: read_records(tmp_path)):
-        with refused(f"{path} is not a record of a run .*; remove it"):
-            read(path)
+    words = f"{path} (is damaged, it is not JSON|is not a record of a run) "
+    with refused(words):
+        read_record(path)
+    assert find_record(path) is None
+    with pytest.warns(HeterophilyWarning, match=f"left out: {words}"):
+        assert read_records(tmp_path) == [read_record(kept)]
+
+
+def test_files_that_are_no_records_are_counted(tmp_path):
+    for i in range(3):
+        write_record(tmp_path, record(split=str(i))).write_text("{}")
+    with pytest.warns(HeterophilyWarning, match="left out: .*0-seed3.* and 2 more files"):
+        assert read_records(tmp_path) == []
+
+
+def test_fields_of_a_later_version_are_passed_over(tmp_path):
+    path = write_record(tmp_path, record())
+    path.write_text(json.dumps({**record().to_dict(), "gpu_hours": 3}))
+    assert read_record(path) == record()
+
+
+def test_no_file_is_no_record(tmp_path):
+    assert find_record(tmp_path / "none.json") is None
 
 
 def test_a_broken_line_is_named(tmp_path):
     path = pack_records([record(), record()], tmp_path / "all.jsonl")
     path.write_bytes(path.read_bytes()[:-20])
-    with refused("all.jsonl, line 2 is not a record of a run"):
+    with refused("all.jsonl, line 2 is damaged, it is not JSON"):
         read_records(path)
 
 
@@ -188,6 +210,19 @@ def test_the_latest_settings_count(tmp_path):
 def test_runs_of_other_data_settings_or_code_are_not_mixed(change):
     old, new = record(finished="2024"), record(finished="2025", split="1", **change)
     assert latest([old, new]) == {("gcn", "small"): [new]}
+
+
+def test_methods_are_compared_on_one_graph():
+    old = [record(finished="2024"), record(model="mlp", finished="2024")]
+    new = record(model="mlp", finished="2025", checksum="new")
+    assert latest([*old, new]) == {("mlp", "small"): [new]}
+
+
+def test_what_failed_does_not_replace_what_is_finished():
+    done = record(finished="2024")
+    bad = record(finished="2025", recipe="other", status="memory", run={})
+    assert latest([done, bad]) == {("gcn", "small"): [done]}
+    assert latest([bad]) == {("gcn", "small"): [bad]}
 
 
 def test_splits_and_seeds_are_runs_of_one_kind():

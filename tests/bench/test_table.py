@@ -216,6 +216,37 @@ def test_the_average_rank_is_over_datasets_that_all_methods_have(small):
     assert "No average rank" in spelled(none, "md")
 
 
+def test_a_method_with_fewer_runs_has_no_place_and_is_ranked_on_shared_runs():
+    """Its only split is the easiest one, on which it is worse than the others."""
+    records = [
+        *cell("mlp", "actor", 90.0, 50.0, 52.0),
+        *cell("gcn", "actor", 89.0, 48.0, 49.0),
+        *cell("cmgnn", "actor", 88.0),
+    ]
+    table = build_table(records)
+    assert [e.place for e in table.column("actor")] == [1, 2, 0]
+    assert [e.rank for e in table.column("actor")] == [1.0, 2.0, 3.0]
+    assert [c.other for c in table.comparisons["actor"]] == ["gcn"]
+    assert table.untested == {"actor": ["cmgnn"]}
+    text = spelled(table, "md")
+    assert "best and second are chosen among the methods with the most runs" in text
+    assert "Not tested for want of shared splits: cmgnn on actor." in text
+
+
+def test_methods_that_share_no_run_have_no_rank():
+    table = build_table([*cell("mlp", "actor", 36.0), record("gcn", "actor", 5, 0.3)])
+    assert [e.rank for e in table.column("actor")] == [None, None]
+    assert table.average_ranks == {}
+
+
+def test_what_is_left_out_is_counted():
+    old = [record(split=i, recipe="old", finished="2029-01-01") for i in range(5)]
+    table = build_table([*old, record(), record("mlp", "pubmed")])
+    assert table.left_out == 5
+    assert "5 records of other settings, graphs or versions are left out" in spelled(table, "text")
+    assert build_table([*old, record(), record("mlp", "pubmed")], datasets=["pubmed"]).left_out == 0
+
+
 def test_significance_is_that_of_the_paired_test(small):
     table = build_table(small)
     scores = {
@@ -373,7 +404,9 @@ def test_markdown_marks_best_second_and_level(small):
     assert [row[3].strip() for row in rows.values()] == ["2.5", "2.0", "1.5"]
     text = "\n".join(lines)
     assert "sample standard deviation (n − 1) of the test accuracy" in text
-    assert "over the 2 of 3 datasets on which all 3 methods have finished runs" in text
+    assert (
+        "over the 2 of 3 datasets on which all 3 methods share runs, by the means of those" in text
+    )
     assert "Holm's correction, level 0.05" in text
     assert "Over 2 datasets, Friedman: χ² = 1.00, p = 0.607" in text
 

@@ -43,7 +43,7 @@ def bench(
         str, typer.Option(help="Names or paths of graphs, commas between; all: the paper's 10.")
     ] = "all",
     splits: Annotated[str, typer.Option(help="Splits such as 0-9 or 0,3, or all.")] = "all",
-    seed: Annotated[int, typer.Option(help="Split i runs with this seed plus i.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Split i runs with this seed plus i.")] = 0,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Runs at the same time; one per core by default.")
     ] = None,
@@ -172,6 +172,8 @@ def pack(
     from heterophily.bench.records import pack_records, read_records
 
     records = read_records(source)
+    if not records:
+        raise HeterophilyError(f"no records of runs in {source}, so {out} is not written")
     typer.echo(f"wrote {pack_records(records, out, curves=curves)}: {len(records)} runs")
 
 
@@ -181,11 +183,11 @@ def unpack(
     out: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder for the records.")],
 ) -> None:
     """Lay the records of a file into a folder, so that `bench` continues from them."""
-    from heterophily.bench.records import path_of, read_record, read_records, write_record
+    from heterophily.bench.records import find_record, path_of, read_records, write_record
 
     def is_there(record: Any) -> bool:
-        path = path_of(out, record)
-        return path.exists() and (read_record(path).done or not record.done)
+        there = find_record(path_of(out, record))
+        return there is not None and (there.done or not record.done)
 
     records = read_records(source)
     new = [record for record in records if not is_there(record)]

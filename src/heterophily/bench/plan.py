@@ -1,15 +1,17 @@
 """From models × datasets × splits to cells: what exactly is to be run, and under which key."""
 
 import dataclasses
+import inspect
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
 from heterophily.bench.records import RESULTS_VERSION, Record, digest
 from heterophily.data.catalog import CATALOG
-from heterophily.errors import HeterophilyError, unknown_name
+from heterophily.data.synthetic import EMBEDDED
+from heterophily.errors import HeterophilyError
 from heterophily.graph import Graph, Split
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
@@ -35,6 +37,7 @@ MODELS = (
 )
 DATASETS = tuple(name for name, dataset in CATALOG.items() if dataset.in_paper)
 WORDS = ("title", "paper", "equation", "deviations", "space", "reference")  # do not change results
+LIBRARIES = {"heterophily", "torch", *sys.stdlib_module_names}  # a version tells what their code is
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def plan(
 
     A setting comes from the recipe, then from the committed table of the dataset, then from `settings`.
     """
-    recipes = {_absolute(model): find_recipe(model) for model in models}
+    recipes = {whole_path(model): find_recipe(model) for model in models}
     _distinct("models", {model: recipe.name for model, recipe in recipes.items()})
     _distinct("graphs", {source: graph.name for source, graph in graphs.items()})
     cells = []
@@ -84,7 +87,7 @@ def plan(
                 number = seed + list(graph.splits).index(name)
                 blank = _blank(decided, graph, name, number, preset, origin)
                 cost = cost_of(decided, graph)
-                cells.append(Cell(model, _absolute(source), name, values, blank, cost))
+                cells.append(Cell(model, _whole_source(source), name, values, blank, cost))
     return sorted(cells, key=lambda cell: cell.cost)
 
 
@@ -99,10 +102,14 @@ def _check_scored(graph: Graph, name: str) -> None:
             )
 
 
-def _absolute(name: str) -> str:
-    """A path from the root, for workers that stand elsewhere; any other name as it is."""
-    known = name in CATALOG or not Path(name).exists()
-    return name if known else str(Path(name).resolve())
+def whole_path(model: str) -> str:
+    """A file with a recipe from the root, for workers that stand elsewhere; a name as it is."""
+    return str(Path(model).resolve()) if model.endswith(".py") else model
+
+
+def _whole_source(source: str) -> str:
+    known = source in CATALOG or source == EMBEDDED or not Path(source).exists()
+    return source if known else str(Path(source).resolve())
 
 
 def _distinct(kind: str, names: Mapping[str, str]) -> None:
@@ -157,10 +164,21 @@ def identity_of(recipe: Recipe) -> str:
 
 def own_code(recipe: Recipe) -> list[str]:
     """The files of parts that are not of this library: their names do not tell what they do."""
-    foreign = {type(part) for part in _parts(recipe) if not _is_ours(type(part))}
-    functions = [f for kind in foreign for f in vars(kind).values() if isfunction(f)]
-    files = {Path(function.__code__.co_filename) for function in functions}
+    kinds = {kind for part in _parts(recipe) for kind in type(part).__mro__ if _is_own(kind)}
+    functions = [f for kind in kinds for value in vars(kind).values() for f in _functions(value)]
+    files = {Path(f.__code__.co_filename) for f in functions if _is_own(f)}
     return sorted(file.read_text(encoding="utf-8") for file in files if file.is_file())
+
+
+def _functions(value: Any) -> list[Any]:
+    """The functions behind what a class holds: methods, properties, and what decorators wrapped."""
+    behind: tuple[Any, ...] = (value.fget, value.fset) if isinstance(value, property) else (value,)
+    plain = [inspect.unwrap(getattr(each, "func", each)) for each in behind]
+    return [function for function in plain if inspect.isfunction(function)]
+
+
+def _is_own(thing: Any) -> bool:
+    return thing.__module__.partition(".")[0] not in LIBRARIES
 
 
 def _parts(value: Any) -> Iterator[Any]:
@@ -171,10 +189,6 @@ def _parts(value: Any) -> Iterator[Any]:
         yield value
         for each in dataclasses.fields(value):
             yield from _parts(getattr(value, each.name))
-
-
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.startswith("heterophily.")
 
 
 def nodes_of(split: Split) -> str:
@@ -199,14 +213,22 @@ def chosen_splits(graph: Graph, text: str) -> list[str]:
         )
     if text == "all":
         return list(graph.splits)
-    wanted: set[str] = set()
-    for piece in text.split(","):
-        first, dash, last = piece.strip().partition("-")
-        ranged = dash and first.isdigit() and last.isdigit() and int(first) <= int(last)
-        wanted |= {str(i) for i in range(int(first), int(last) + 1)} if ranged else {piece.strip()}
-    for name in sorted(wanted - set(graph.splits)):
-        raise unknown_name(f"split of {graph.name}", name, graph.splits)
+    wanted = {name for piece in text.split(",") for name in _named(graph, piece.strip())}
     return [name for name in graph.splits if name in wanted]
+
+
+def _named(graph: Graph, piece: str) -> list[str]:
+    """The splits that `3` or `0-9` names, all of which must exist."""
+    first, _, last = piece.partition("-")
+    if piece in graph.splits:
+        return [piece]
+    if first.isdigit() and last.isdigit():
+        numbers = range(int(first), int(last) + 1)
+        found = [name for name in graph.splits if name.isdigit() and int(name) in numbers]
+        if found and len(found) == len(numbers):
+            return found
+    known = ", ".join(graph.splits)
+    raise HeterophilyError(f'no split of {graph.name} "{piece}"; there are {known}')
 
 
 def chosen_names(text: str, everything: Iterable[str]) -> list[str]:

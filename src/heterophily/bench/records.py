@@ -7,12 +7,13 @@ file of JSON lines.
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from heterophily.errors import HeterophilyError
+from heterophily.errors import HeterophilyError, HeterophilyWarning
 from heterophily.files import safe_name, write_atomically
 
 RESULTS_VERSION = 1  # raise it when a change of the code changes results
@@ -62,8 +63,9 @@ class Record:
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> "Record":
-        """The record that `to_dict` gave."""
-        return cls(**facts)
+        """The record that `to_dict` gave; fields of later versions of the library are passed over."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{name: value for name, value in facts.items() if name in known})
 
 
 def digest(facts: Any) -> str:
@@ -91,8 +93,19 @@ def read_record(path: Path) -> Record:
     return _parse(path.read_bytes(), str(path))
 
 
+def find_record(path: Path) -> Record | None:
+    """The record in a file, None if there is none or it is damaged."""
+    try:
+        return read_record(path)
+    except (FileNotFoundError, HeterophilyError):
+        return None
+
+
 def read_records(source: Path | str) -> list[Record]:
-    """All records of a folder, or of a file of JSON lines, sorted by dataset, model, split and seed."""
+    """All records of a folder, or of a file of JSON lines, sorted by dataset, model, split and seed.
+
+    Of a folder, files that are no records are left out with a warning; `bench` runs damaged ones again.
+    """
     path = Path(source)
     if not path.exists():
         raise HeterophilyError(f"no results in {path}; `heterophily bench --out {path}` makes some")
@@ -100,9 +113,22 @@ def read_records(source: Path | str) -> list[Record]:
         lines = path.read_bytes().split(b"\n")  # and at no other character that ends a line
         found = [_parse(line, f"{path}, line {i}") for i, line in enumerate(lines, 1) if line]
     else:
-        files = (p for p in path.glob("*/*/*.json") if not p.name.startswith("."))
-        found = [read_record(p) for p in files]
+        found = _in_folder(path)
     return sorted(found, key=lambda r: (r.dataset, r.model, r.split, r.seed, r.finished))
+
+
+def _in_folder(folder: Path) -> list[Record]:
+    found, reasons = [], []
+    for path in sorted(folder.glob("*/*/*.json")):
+        if not path.name.startswith("."):
+            try:
+                found.append(read_record(path))
+            except HeterophilyError as error:
+                reasons.append(str(error))
+    if reasons:
+        others = f" and {len(reasons) - 1} more files" if len(reasons) > 1 else ""
+        warnings.warn(f"left out: {reasons[0]}{others}", HeterophilyWarning, stacklevel=3)
+    return found
 
 
 def pack_records(records: Iterable[Record], path: Path, *, curves: bool = False) -> Path:
@@ -119,21 +145,31 @@ def pack_records(records: Iterable[Record], path: Path, *, curves: bool = False)
 
 
 def latest(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
-    """The records per model and dataset; where settings changed in between, those of the newest kind."""
-    cells: dict[tuple[str, str], dict[str, list[Record]]] = {}
+    """The records per model and dataset that belong together: of one graph, recipe and version each.
+
+    Where a dataset has several graphs, or a method several settings on it, those with the newest finished
+    run count, or the newest failed one where none is finished.
+    """
+    graphs: dict[str, dict[str, list[Record]]] = {}
     for record in records:
+        graphs.setdefault(record.dataset, {}).setdefault(record.checksum, []).append(record)
+    cells: dict[tuple[str, str], dict[str, list[Record]]] = {}
+    for record in (r for kinds in graphs.values() for r in _newest(kinds)):
         groups = cells.setdefault((record.model, record.dataset), {})
         groups.setdefault(record.group, []).append(record)
-    return {
-        cell: max(groups.values(), key=lambda rs: max(r.finished for r in rs))
-        for cell, groups in cells.items()
-    }
+    return {cell: _newest(groups) for cell, groups in cells.items()}
+
+
+def _newest(groups: dict[str, list[Record]]) -> list[Record]:
+    return max(groups.values(), key=lambda rs: max((r.done, r.finished) for r in rs))
 
 
 def _parse(text: bytes, place: str) -> Record:
     try:
-        return Record.from_dict(json.loads(text))
-    except (ValueError, TypeError) as error:
-        raise HeterophilyError(
-            f"{place} is not a record of a run ({error}); remove it, the benchmark runs it again"
-        ) from error
+        facts = json.loads(text)
+    except ValueError as error:
+        raise HeterophilyError(f"{place} is damaged, it is not JSON ({error})") from error
+    try:
+        return Record.from_dict(facts)
+    except (AttributeError, TypeError) as error:
+        raise HeterophilyError(f"{place} is not a record of a run ({error})") from error

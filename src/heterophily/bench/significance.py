@@ -74,16 +74,17 @@ class Ranking:
 def against_best(
     scores: Mapping[str, Scores], *, test_to_train: float = TEST_TO_TRAIN
 ) -> list[Comparison]:
-    """Compare the method of the highest mean with every other that shares two splits or more with it.
+    """Compare the best method with every other that shares two splits or more with it.
 
-    Runs of one split with several seeds are averaged first: they are no further splits.
+    The best has the highest mean of those with the most runs: fewer may have been the easier ones. Runs of
+    one split with several seeds are averaged first: they are no further splits.
     """
     finished = {model: runs for model, runs in scores.items() if runs}
     if len(finished) < 2:
         raise HeterophilyError(
             f"a comparison needs two methods with finished runs, got {_listed(finished)}; run more methods"
         )
-    best = max(finished, key=lambda model: fmean(finished[model].values()))
+    best = max(finished, key=lambda m: (len(finished[m]), fmean(finished[m].values())))
     found = []
     for other, runs in finished.items():
         differences = paired_differences(finished[best], runs)
@@ -150,7 +151,7 @@ def rank_over_datasets(
 ) -> Ranking:
     """Friedman and Nemenyi over the datasets on which all methods share a run; `scores[dataset][model]`."""
     models = list(dict.fromkeys(model for rows in scores.values() for model in rows))
-    means = {name: _paired_means(rows, models) for name, rows in scores.items()}
+    means = {name: paired_means(rows, models) for name, rows in scores.items()}
     shared = {name: row for name, row in means.items() if row is not None}
     if len(models) < 3 or len(shared) < 2:
         raise HeterophilyError(
@@ -184,7 +185,7 @@ def _friedman(table: np.ndarray) -> tuple[float, float]:
     return float(found.statistic), float(found.pvalue)
 
 
-def _paired_means(rows: Mapping[str, Scores], models: Sequence[str]) -> list[float] | None:
+def paired_means(rows: Mapping[str, Scores], models: Sequence[str]) -> list[float] | None:
     """Means over the runs that all models have, or None if there is no such run."""
     runs = set.intersection(*(set(rows.get(model, ())) for model in models)) if models else set()
     return [fmean(rows[model][run] for run in sorted(runs)) for model in models] if runs else None

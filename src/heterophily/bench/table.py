@@ -21,6 +21,7 @@ from heterophily.bench.significance import (
     Ranking,
     Scores,
     against_best,
+    paired_means,
     rank_over_datasets,
 )
 from heterophily.errors import HeterophilyError, unknown_name
@@ -45,8 +46,10 @@ class Entry:
     n: int = 0  # finished runs
     planned: int = 0  # runs that some method of the table, or the paper, has on this dataset
     failed: Mapping[str, int] | None = None  # number of runs per kind of failure
-    rank: float | None = None  # on this dataset; equal scores share the average of their ranks
-    place: int = 0  # 1 best, 2 second, 0 any other
+    rank: float | None = (
+        None  # on this dataset, over the runs that all share; equals share an average
+    )
+    place: int = 0  # 1 best, 2 second of the methods with the most runs, 0 any other
     level: bool | None = (
         None  # not significantly worse than the best; None: the best, or not tested
     )
@@ -124,6 +127,16 @@ class Table:
     test_to_train: Mapping[str, float]  # per dataset
     alpha: float
     against: bool  # whether the paper's numbers stand beside
+    left_out: int  # records of other settings, graphs or versions than those that are shown
+
+    @property
+    def untested(self) -> dict[str, list[str]]:
+        """Per dataset that was tested, the methods that share too few splits with the best."""
+        found = {}
+        for name, made in self.comparisons.items():
+            tested = {made[0].best, *(comparison.other for comparison in made)}
+            found[name] = [e.model for e in self.column(name) if e.n and e.model not in tested]
+        return found
 
     def row(self, model: str) -> list[Entry]:
         """The entries of a method, in the order of the datasets."""
@@ -151,7 +164,8 @@ def build_table(
         raise HeterophilyError(
             f"the paper has accuracy only, not {metric}; leave out one of the two"
         )
-    cells = latest(records)
+    known = list(records)
+    cells = latest(known)
     if not cells:
         raise HeterophilyError("no records of runs, so no table; `heterophily bench` makes some")
     rows = _chosen("model", models, {model for model, _ in cells}, paper.methods())
@@ -165,11 +179,11 @@ def build_table(
         planned = len({(r.split, r.seed) for m in rows for r in shown[m, name]})
         column = [_entry(m, name, shown[m, name], scores[name][m], planned) for m in rows]
         comparisons[name] = _compared(scores[name], ratios[name])
-        for entry in _judged(_placed(column), comparisons[name], alpha):
+        for entry in _judged(_placed(column, scores[name]), comparisons[name], alpha):
             beside = paper.published(entry.model, name) if against else None
             runs = max(planned, PAPER_RUNS) if beside else planned
             entries[entry.model, name] = replace(entry, published=beside, planned=runs)
-    ranked = tuple(d for d in columns if all(entries[m, d].n for m in rows))
+    ranked = tuple(d for d in columns if all(entries[m, d].rank for m in rows))
     ranking, unranked = _ranked(scores, alpha)
     return Table(
         metric=metric,
@@ -184,7 +198,17 @@ def build_table(
         test_to_train=ratios,
         alpha=alpha,
         against=against,
+        left_out=_left_out(known, cells, entries),
     )
+
+
+def _left_out(
+    records: Iterable[Record],
+    cells: Mapping[tuple[str, str], Sequence[Record]],
+    entries: Mapping[tuple[str, str], Entry],
+) -> int:
+    there = Counter((record.model, record.dataset) for record in records)
+    return sum(there[cell] - len(cells.get(cell, ())) for cell in entries)
 
 
 def _chosen(
@@ -244,21 +268,18 @@ def _entry(
     )
 
 
-def _placed(column: Sequence[Entry]) -> list[Entry]:
-    """The entries with their rank and place on the dataset."""
-    finished = [entry.mean for entry in column if entry.mean is not None]
-    ranks = iter(rankdata([-mean for mean in finished]).tolist())
-    shown = sorted({round(mean, DIGITS) for mean in finished}, reverse=True)
-    placed = []
-    for entry in column:
-        if entry.mean is None:
-            placed.append(entry)
-            continue
-        position = shown.index(round(entry.mean, DIGITS)) + 1
-        placed.append(
-            replace(entry, rank=float(next(ranks)), place=position if position < 3 else 0)
-        )
-    return placed
+def _placed(column: Sequence[Entry], scores: Mapping[str, Scores]) -> list[Entry]:
+    """The entries with their place among those with the most runs, and their rank on shared runs."""
+    finished = [entry.model for entry in column if entry.n]
+    means = paired_means(scores, finished) or []
+    ranks = dict(zip(finished, rankdata([-mean for mean in means]).tolist(), strict=False))
+    most = max((entry.n for entry in column), default=0)
+    complete = {
+        e.model: round(e.mean, DIGITS) for e in column if e.mean is not None and e.n == most
+    }
+    shown = sorted(set(complete.values()), reverse=True)
+    places = {model: shown.index(mean) + 1 for model, mean in complete.items() if mean in shown[:2]}
+    return [replace(e, rank=ranks.get(e.model), place=places.get(e.model, 0)) for e in column]
 
 
 def _judged(

@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from heterophily.bench.environment import fingerprint
 from heterophily.bench.plan import Cell, decide, key_of
-from heterophily.bench.records import Record, path_of, read_record, write_record
+from heterophily.bench.records import Record, find_record, path_of, write_record
 from heterophily.compatibility import observed_compatibility
 from heterophily.data.loading import open_graph
 from heterophily.errors import HeterophilyError
@@ -166,11 +166,11 @@ def settled(path: Path, terms: Terms) -> Record | None:
     A run that was killed from outside is tried again by the next command, and by one that retries every
     failed one; what failed since the command began is not tried again by it.
     """
-    if not path.exists():
-        return None
-    record = read_record(path)
+    record = find_record(path)
+    if record is None or record.done:
+        return record
     again = terms.retry or record.status == "killed"
-    return None if not record.done and again and record.finished < terms.since else record
+    return None if again and record.finished < terms.since else record
 
 
 def _write(folder: Path, record: Record, patience: float) -> None:

@@ -113,7 +113,7 @@ def _ranks(table: Table) -> list[str]:
         "",
         *markdown_grid(["method", "here", "paper"], rows),
         "",
-        f"Here: over {_listed(table.ranked)}, on which all methods have finished runs. Paper: as printed, "
+        f"Here: over {_listed(table.ranked)}, on the runs that all methods share. Paper: as printed, "
         "over those of its ten datasets that a method finished.",
     ]
 
@@ -124,6 +124,7 @@ def _tests(table: Table, diagram: str) -> list[str]:
         rows = []
         for name, found in table.comparisons.items():
             level = [c.other for c in found if not c.significant(table.alpha)]
+            level += [f"{model} (not tested)" for model in table.untested[name]]
             rows.append([name, found[0].best, ", ".join(level) or "none"])
         lines += [*markdown_grid(["dataset", "best", "not significantly worse"], rows, words=3), ""]
         lines.append(_how_tested(table))

@@ -61,25 +61,37 @@ def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
     metric = table.metric.replace("_", " ")
     found = [f"Mean ± sample standard deviation (n − 1) of the test {metric} in percent."]
     if any(entry.partial for entry in table):
-        found.append("(8/10): 8 of 10 runs are finished, the mean is over those.")
+        found.append(
+            "(8/10): 8 of 10 runs are finished, the mean is over those; best and second are chosen among the "
+            "methods with the most runs."
+        )
+    if table.left_out:
+        found.append(
+            f"{table.left_out} records of other settings, graphs or versions are left out: the newest count."
+        )
     if table.against:
         found.append("Beside each: the mean that the paper prints, and the difference to it.")
     found.append(_rank_note(table))
     if table.comparisons:
         found.append(
             f"{LEVEL} not significantly worse than the best of the dataset: corrected resampled t-test of "
-            f"Nadeau and Bengio on paired splits, Holm's correction, level {table.alpha:g}."
+            f"Nadeau and Bengio on paired splits, Holm's correction, level {table.alpha:g}.{_untested(table)}"
         )
     return [*found, _ranking_note(table)] if over_datasets else found
+
+
+def _untested(table: Table) -> str:
+    names = [f"{model} on {name}" for name, models in table.untested.items() for model in models]
+    return f" Not tested for want of shared splits: {', '.join(names)}." if names else ""
 
 
 def _rank_note(table: Table) -> str:
     n, k = len(table.ranked), len(table.models)
     if not n:
-        return "No average rank: no dataset has finished runs of all methods."
+        return "No average rank: no dataset has a run that all methods share."
     return (
-        f"Average rank: over the {n} of {len(table.datasets)} datasets on which all {k} methods have "
-        "finished runs."
+        f"Average rank: over the {n} of {len(table.datasets)} datasets on which all {k} methods share "
+        "runs, by the means of those."
     )
 
 

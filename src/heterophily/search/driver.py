@@ -17,7 +17,7 @@ from typing import Any
 
 import optuna
 
-from heterophily.bench.plan import chosen_splits, nodes_of
+from heterophily.bench.plan import chosen_splits, nodes_of, whole_path
 from heterophily.bench.records import RESULTS_VERSION, digest
 from heterophily.data.splits import random_splits
 from heterophily.errors import HeterophilyError
@@ -90,11 +90,7 @@ def make_subject(model: str | Recipe, base: Settings, fixed: Settings) -> Subjec
     """What is searched: the mechanism, or the settings of a recipe."""
     if model == components.NAME:
         return components.Mechanism(fixed)
-    # Another process may run in another folder.
-    named = (
-        str(Path(model).resolve()) if isinstance(model, str) and model.endswith(".py") else model
-    )
-    return Tuning(named, base, fixed)
+    return Tuning(whole_path(model) if isinstance(model, str) else model, base, fixed)
 
 
 def _check_target(subject: Subject, target: Path | None) -> None:
