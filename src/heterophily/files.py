@@ -4,6 +4,7 @@ Our own format is one safetensors file: tensors for edges, features, labels and 
 names. No format here is unpickled.
 """
 
+import errno
 import json
 import os
 import tempfile
@@ -24,6 +25,7 @@ from heterophily.sparse import Matrix, Pattern
 from heterophily.tables import SUFFIXES, read_tables
 
 FORMAT = "heterophily-graph-1"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # of a disk that takes no more
 NPZ_KEYS = {
     "edges": ("edges", "edge_index"),
     "features": ("node_features", "features", "x"),

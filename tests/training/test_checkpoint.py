@@ -52,6 +52,15 @@ def test_a_killed_run_continues_to_the_same_result(
     assert begun == list(range(epoch, 12))
 
 
+def test_the_seconds_of_a_continued_run_are_those_of_all_attempts(run, raise_at, often, tmp_path):
+    raise_at(9, KilledError())
+    with pytest.raises(KilledError):
+        run("gcn", checkpoint=tmp_path / "run.pt")
+    raise_at()
+    found = run("gcn", checkpoint=tmp_path / "run.pt")[1]
+    assert found.seconds >= sum(found.curve.seconds)
+
+
 def test_a_run_killed_twice_continues_to_the_same_result(run, same, raise_at, often, tmp_path):
     options = {"dropout": 0.3, "checkpoint": tmp_path / "run.pt"}
     undisturbed = run("cmgnn", dropout=0.3)

@@ -6,12 +6,12 @@ when the process ends, however it ends. It stops by itself when the process that
 
 import contextlib
 import dataclasses
-import errno
 import os
 import signal
 import threading
 import time
 import traceback
+import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,14 +25,14 @@ from heterophily.bench.plan import Cell, decide, key_of
 from heterophily.bench.records import Record, find_record, path_of, write_record
 from heterophily.compatibility import observed_compatibility
 from heterophily.data.loading import open_graph
-from heterophily.errors import HeterophilyError
+from heterophily.errors import HeterophilyError, HeterophilyWarning
+from heterophily.files import NO_ROOM
 from heterophily.graph import Graph
 from heterophily.htmp.network import Network
 from heterophily.training.trainer import train
 
 BUSY = 3  # exit code: another process runs this cell
 UNWRITTEN = 4  # exit code: the record could not be written
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ def work(cell: Cell, folder: Path, terms: Terms, alive: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command decides what Ctrl-C means
     threading.Thread(target=_follow, args=(alive,), daemon=True).start()
     torch.set_num_threads(terms.threads)
+    warnings.simplefilter("ignore", HeterophilyWarning)  # the command has the terminal
     path, aside = path_of(folder, cell.blank), _aside(cell, folder)
     try:
         with locked(cell, folder):
@@ -128,8 +129,6 @@ def _told(error: Exception) -> tuple[str, str]:
     text = str(error)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         raise error
-    if isinstance(error, RuntimeError) and "inline_container" in text:  # PyTorch's word for it
-        raise OSError(errno.ENOSPC, "a checkpoint could not be written") from error
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return "memory", text or "out of memory"
     kind = "memory" if "allocate" in text and "memory" in text else "error"

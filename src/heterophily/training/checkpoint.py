@@ -4,6 +4,7 @@ A file holds tensors and plain values only and is read with PyTorch's restricted
 """
 
 import dataclasses
+import errno
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def save_checkpoint(
     best: Best,
     curve: Any,
 ) -> None:
-    """Write the state after `epoch`, atomically."""
+    """Write the state after `epoch`, atomically; an OSError where it cannot be."""
     content = {
         "key": key,
         "epoch": epoch,
@@ -38,7 +39,12 @@ def save_checkpoint(
         "random": torch.get_rng_state(),
         "random_cuda": torch.cuda.get_rng_state_all(),
     }
-    write_atomically(path, lambda p: torch.save(content, p))
+    try:
+        write_atomically(path, lambda p: torch.save(content, p))
+    except RuntimeError as error:
+        if "inline_container" not in str(error):  # PyTorch's word for a full disk
+            raise
+        raise OSError(errno.ENOSPC, "a checkpoint could not be written") from error
 
 
 def load_checkpoint(path: Path, *, key: str) -> dict[str, Any] | None:

@@ -6,8 +6,8 @@ Training sees the labels of training and validation nodes only; the test nodes a
 import hashlib
 import json
 import math
-import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from heterophily import processes
-from heterophily.errors import HeterophilyError
+from heterophily.errors import HeterophilyError, HeterophilyWarning
+from heterophily.files import NO_ROOM
 from heterophily.graph import Graph, Split
 from heterophily.htmp.building import build
 from heterophily.htmp.network import Network
@@ -30,6 +31,7 @@ from heterophily.training.checkpoint import load_checkpoint, restore, save_check
 from heterophily.training.memory import keep_freed_memory, peak_memory, return_freed_memory
 from heterophily.training.metrics import accuracy, all_metrics
 from heterophily.training.optimizers import make_optimizers
+from heterophily.training.progress import progress_bar
 from heterophily.training.seeds import seed_everything
 from heterophily.training.stopping import Best
 
@@ -180,8 +182,9 @@ class Trainer:
         self._begin()
         self.optimizers = make_optimizers(self.network)
         first = self._resume(checkpoint)
+        before = sum(self.curve.seconds)  # of a run that continues
         shown = progress and not processes.number()
-        with _bar(int(self.settings["max_epochs"]), shown=shown) as advance:
+        with progress_bar(int(self.settings["max_epochs"]), shown=shown) as advance:
             try:
                 for epoch in range(first, int(self.settings["max_epochs"])):
                     self._epoch(epoch)
@@ -192,7 +195,7 @@ class Trainer:
                     self._keep(checkpoint, epoch)
             except KeyboardInterrupt:
                 stopped = "interrupted"
-        return self._finish(stopped, time.perf_counter() - start)
+        return self._finish(stopped, before + time.perf_counter() - start)
 
     def _epoch(self, epoch: int) -> None:
         start = time.perf_counter()
@@ -270,15 +273,21 @@ class Trainer:
             return
         if time.monotonic() - self._saved < CHECKPOINT_SECONDS:
             return
-        save_checkpoint(
-            checkpoint,
-            key=self.key,
-            epoch=epoch,
-            network=self.network,
-            optimizers=self.optimizers,
-            best=self.best,
-            curve=asdict(self.curve),
-        )
+        try:
+            save_checkpoint(
+                checkpoint,
+                key=self.key,
+                epoch=epoch,
+                network=self.network,
+                optimizers=self.optimizers,
+                best=self.best,
+                curve=asdict(self.curve),
+            )
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            words = f"no room for the checkpoint {checkpoint}; training goes on without it"
+            warnings.warn(words, HeterophilyWarning, stacklevel=2)
         self._saved = time.monotonic()
 
     def _finish(self, stopped: str, seconds: float) -> Run:
@@ -325,36 +334,3 @@ def balanced(graph: Graph, nodes: Tensor) -> Tensor:
     counts = torch.bincount(graph.labels[nodes], minlength=graph.n_classes)
     weights = counts.sum() / (graph.n_classes * counts.clamp_min(1))
     return torch.where(counts > 0, weights, 0.0).to(torch.get_default_dtype())
-
-
-class _bar:  # noqa: N801, a context manager that reads as a verb
-    """A progress bar on a terminal, nothing elsewhere."""
-
-    def __init__(self, total: int, *, shown: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (
-            TextColumn("epoch {task.completed}"),
-            BarColumn(),
-            TextColumn("validation {task.fields[best]}"),
-            TimeElapsedColumn(),
-        )
-        self.bar = Progress(
-            *columns,
-            console=Console(stderr=True),
-            transient=True,
-            disable=not (shown and sys.stderr.isatty()),
-        )
-        self.task = self.bar.add_task("", total=total, best="")
-
-    def __enter__(self) -> Any:
-        self.bar.start()
-        return self.advance
-
-    def advance(self, epoch: int, best: float) -> None:
-        """Show where training stands."""
-        self.bar.update(self.task, completed=epoch + 1, best=f"{best:.1%}")
-
-    def __exit__(self, *reason: object) -> None:
-        self.bar.stop()
