@@ -42,6 +42,17 @@ def run(monkeypatch, capsys, *words):
     return stop.value.code or 0, out, err
 
 
+def test_fit_takes_a_file_of_settings(market, tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.toml").write_text(f"[{market.name}]\nwidth = 7\nmax_epochs = 2")
+    words = ("--model", "gcn", "--settings", tmp_path / "mine.toml", "--out", tmp_path / "out")
+    assert run(monkeypatch, capsys, "fit", market, *words, "--set", "max_epochs=3")[0] == 0
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert (metrics["settings"]["width"], metrics["n_epochs"]) == (7, 3)
+    code, _, err = run(monkeypatch, capsys, "fit", market, *words[2:], "--model", "auto")
+    assert code == 2
+    assert "settings of a file are for one method" in err
+
+
 def test_fit_writes_the_model_predictions_metrics_and_figures(
     market, tmp_path, monkeypatch, capsys
 ):

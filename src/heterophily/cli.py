@@ -178,6 +178,9 @@ def fit(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting, such as width=128; repeatable.")
     ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--settings", help="A file of settings that `search` wrote.")
+    ] = None,
     class_weights: Annotated[
         bool, typer.Option("--class-weights", help="Let every class count the same in the loss.")
     ] = False,
@@ -198,14 +201,16 @@ def fit(
     from heterophily.data.loading import open_graph
     from heterophily.fitting import fit_model, write_results
     from heterophily.report.console import console, fit_view
+    from heterophily.settings import read_settings
 
     _check_report(report)
     options: dict[str, Any] = {"seed": seed, "device": device, "class_weights": class_weights}
     options |= chosen(settings)
     options |= {"batch_size": batch_size, "neighbors": neighbor_counts(neighbors)}
     graph = open_graph(source, nodes=nodes, mapped=batch_size is not None)
+    own = None if file is None else read_settings(file, datasets=[graph.name])
     with processes.joined():
-        fitted = fit_model(graph, model, split=split or _first(graph.splits), **options)
+        fitted = fit_model(graph, model, split=split or _first(graph.splits), own=own, **options)
         silent = processes.number() > 0
     if not silent:
         paths = write_results(fitted, graph, out)
@@ -295,7 +300,9 @@ def search(
     splits: Annotated[
         str | None, typer.Option(help="all, 0-2 or 0,3; the first three by default.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes, of one thread each.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes; several have one thread each.")
+    ] = 1,
     storage: Annotated[
         str | None, typer.Option(help="URL of an Optuna storage, to search on many machines.")
     ] = None,

@@ -57,5 +57,5 @@ def test_a_scheduler_that_is_not_there_is_told(planned, tmp_path):
 def test_an_engine_that_is_not_installed_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     words = r"--engine dask needs distributed; pip install 'heterophily\[dask\]'"
-    with pytest.raises(HeterophilyError, match=words), engine_of("dask", None):
+    with pytest.raises(HeterophilyError, match=words), engine_of("dask", "tcp://127.0.0.1:9"):
         pass

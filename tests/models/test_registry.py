@@ -51,6 +51,43 @@ def test_a_file_without_a_recipe_is_refused(tmp_path):
         find_recipe(str(tmp_path / "absent.py"))
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1\ny = 1 / 0", "line 2: ZeroDivisionError: division by zero; mend the file"),
+        ("x = 1\n\ny = (", "line 3: SyntaxError: "),
+        ("import no_such_module", "line 1: ModuleNotFoundError: No module named"),
+        ("from heterophily.models import find_recipe\nfind_recipe('x')", "line 2: .*no model"),
+    ],
+)
+def test_a_file_that_raises_is_told_with_its_line(tmp_path, text, words):
+    (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(HeterophilyError, match=f"mine.py, {words}"):
+        find_recipe(str(tmp_path / "mine.py"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("width", "abc", "width must be a whole number, like 64, got 'abc'"),
+        ("width", 1.5, "width must be a whole number, like 64, got 1.5"),
+        ("width", True, "width must be a whole number, like 64, got True"),
+        ("max_epochs", "", "max_epochs must be a whole number, like 2000, got ''"),
+        ("learning_rate", "fast", "learning_rate must be a number, like .*, got 'fast'"),
+        ("residual", 1, "residual must be true or false, like False, got 1"),
+        ("norm", 3, "norm must be a word, like none, got 3"),
+        ("weight_decay", None, "weight_decay must be a number"),
+    ],
+)
+def test_a_setting_of_another_kind_is_refused(name, value, words):
+    with pytest.raises(HeterophilyError, match=words):
+        find_recipe("gpr-gnn").with_settings(**{"width": 64, name: value})
+
+
+def test_a_whole_number_is_a_number():
+    assert find_recipe("gcn").with_settings(dropout=0).settings["dropout"] == 0
+
+
 def test_a_misspelt_name_gets_a_hint():
     with pytest.raises(HeterophilyError, match='no model "h2gnc"; did you mean "h2gcn"'):
         find_recipe("h2gnc")

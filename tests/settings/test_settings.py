@@ -37,3 +37,13 @@ def test_thirteen_baselines_have_settings_for_the_ten_datasets():
     paper = {name for name, dataset in CATALOG.items() if dataset.in_paper}
     assert len(TABLES) >= 13
     assert all(paper <= set(tables) for tables in TABLES.values())
+
+
+def test_a_table_of_ones_own_stands_in_place_of_the_committed_one():
+    own = {"pubmed": {"width": 3}, "actor": {"source": "search", "width": 5}}
+    assert tuned("gcn", "pubmed", own) == {"width": 3}
+    assert source_of("gcn", "pubmed", own) == "file"
+    assert tuned("gcn", "actor", own) == {"width": 5}
+    assert source_of("gcn", "actor", own) == "search"
+    assert tuned("gcn", "photo", own) == tuned("gcn", "photo")
+    assert source_of("gcn", "photo", own) == "reference"

@@ -57,6 +57,10 @@ def bench(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting for all runs, such as width=128.")
     ] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--settings", help="A file of settings that `search` wrote, <model>.toml."),
+    ] = None,
 ) -> None:
     """Run models × datasets × splits, each once; what is there already is not run again."""
     from heterophily.bench.plan import DATASETS, MODELS, chosen_names, plan
@@ -65,7 +69,8 @@ def bench(
 
     graphs, absent = _graphs(chosen_names(datasets, DATASETS))
     names = chosen_names(models, MODELS)
-    cells = plan(names, graphs, splits=splits, seed=seed, settings=chosen(settings))
+    own = _own(files or [], names, [graph.name for graph in graphs.values()])
+    cells = plan(names, graphs, splits=splits, seed=seed, settings=chosen(settings), own=own)
     limits = Limits(memory=memory, minutes=minutes)
     records = bench(
         cells, out, workers=workers, limits=limits, retry=retry, engine=engine, address=address
@@ -92,6 +97,24 @@ def _graphs(names: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
                 raise
             absent[name] = str(error)
     return graphs, absent
+
+
+def _own(files: list[Path], models: list[str], datasets: list[str]) -> dict[str, Any]:
+    """Tables of settings by the name of the recipe that they are for."""
+    from heterophily.models import find_recipe
+    from heterophily.settings import read_settings
+
+    names = [find_recipe(model).name for model in models]
+    found = {}
+    for path in files:
+        name = names[0] if len(names) == 1 else path.stem
+        if name not in names:
+            raise HeterophilyError(
+                f"{path} is for a model {path.stem} by its name, which is none of {', '.join(names)}; "
+                "call it <model>.toml, or give one model"
+            )
+        found[name] = read_settings(path, datasets=datasets)
+    return found
 
 
 @bench_app.command()

@@ -17,9 +17,13 @@ ENGINES = ("local", "dask", "ray")
 @contextmanager
 def engine_of(name: str, address: str | None) -> Iterator[None]:
     """The backend of joblib by the name of an engine."""
+    if name == "local" and address is not None:
+        raise HeterophilyError(f"--address {address} needs --engine dask or --engine ray")
+    if name != "local" and address is None:
+        raise HeterophilyError(
+            f"--engine {name} needs the --address of a cluster; on one machine --workers is enough"
+        )
     if name == "local":
-        if address is not None:
-            raise HeterophilyError(f"--address {address} needs --engine dask or --engine ray")
         with parallel_config(backend="threading"):
             yield
     elif name == "dask":

@@ -15,7 +15,7 @@ from heterophily.errors import HeterophilyError
 from heterophily.graph import Graph, Split
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
-from heterophily.settings import source_of, tuned
+from heterophily.settings import Tables, source_of, tuned
 from heterophily.sparse import Matrix
 
 # The columns and rows of the paper's table, in its order.
@@ -67,10 +67,12 @@ def plan(
     splits: str = "all",
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
+    own: Mapping[str, Tables] | None = None,
 ) -> list[Cell]:
     """All cells, cheapest first. The run on the i-th split of a graph has the seed `seed` + i.
 
-    A setting comes from the recipe, then from the committed table of the dataset, then from `settings`.
+    A setting comes from the recipe, then from the table of the dataset, then from `settings`. The table is
+    the committed one, unless `own` has one for the name of the recipe.
     """
     recipes = {whole_path(model): find_recipe(model) for model in models}
     _distinct("models", {model: recipe.name for model, recipe in recipes.items()})
@@ -78,10 +80,11 @@ def plan(
     cells = []
     for model, recipe in recipes.items():
         for source, graph in graphs.items():
-            values = {**tuned(recipe.name, graph.name), **(settings or {})}
+            place = (recipe.name, graph.name, (own or {}).get(recipe.name))
+            values = {**tuned(*place), **(settings or {})}
             decided = recipe.with_settings(**values)
             preset = str(values.get("preset", "published"))
-            origin = "command line" if settings else source_of(recipe.name, graph.name)
+            origin = "command line" if settings else source_of(*place)
             for name in chosen_splits(graph, splits):
                 _check_scored(graph, name)
                 number = seed + list(graph.splits).index(name)

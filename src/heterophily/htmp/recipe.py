@@ -126,9 +126,10 @@ class Recipe:
         """
         if preset not in ("published", "reference"):
             raise unknown_name("preset", preset, ("published", "reference"))
-        for name in values:
+        for name, value in values.items():
             if name not in self.defaults:
                 raise unknown_name(f"setting of {self.name}", name, self.defaults)
+            _check_kind(name, value, self.defaults[name])
         chosen = {**self.defaults, **(self.reference if preset == "reference" else {}), **values}
         chosen = {name: resolve(value, chosen) for name, value in chosen.items()}
         _check(chosen)
@@ -163,6 +164,18 @@ class Recipe:
             "fuse": self.fuse.symbol,
             "citation": self.paper,
         }
+
+
+KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
+
+
+def _check_kind(name: str, value: Any, default: Any) -> None:
+    """Refuse a value of another kind than the default; a whole number is a number too."""
+    wanted, came = type(default), type(value)
+    if wanted not in KINDS or isinstance(value, Setting):
+        return
+    if came is not wanted and (wanted, came) != (float, int):
+        raise HeterophilyError(f"{name} must be {KINDS[wanted]}, like {default}, got {value!r}")
 
 
 def _check(settings: Mapping[str, Any]) -> None:

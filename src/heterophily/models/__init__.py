@@ -5,8 +5,10 @@ defines one. `register` adds a recipe of one's own under its name.
 """
 
 import runpy
+import traceback
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from heterophily.errors import HeterophilyError, unknown_name
 from heterophily.htmp.recipe import Recipe
@@ -92,8 +94,22 @@ def _recipe_in(path: Path) -> Recipe:
 
 @cache
 def _defined_in(path: Path, _changed: int) -> Recipe:
-    recipes = [v for v in runpy.run_path(str(path)).values() if isinstance(v, Recipe)]
+    recipes = [v for v in _run(path).values() if isinstance(v, Recipe)]
     own = [recipe for recipe in recipes if all(recipe is not known for known in _OURS.values())]
     if len(own) != 1:
         raise HeterophilyError(f"{path} must define exactly one Recipe, has {len(own)}")
     return own[0]
+
+
+def _run(path: Path) -> dict[str, Any]:
+    try:
+        return runpy.run_path(str(path))
+    except (MemoryError, OSError):  # nothing that the file could mend
+        raise
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+        line = getattr(error, "lineno", lines[-1] if lines else 1)
+        raise HeterophilyError(
+            f"{path}, line {line}: {type(error).__name__}: {error}; mend the file, it has to define a Recipe"
+        ) from error

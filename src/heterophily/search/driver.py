@@ -25,7 +25,14 @@ from heterophily.graph import Graph
 from heterophily.htmp.recipe import Recipe
 from heterophily.search import components
 from heterophily.search.display import Display
-from heterophily.search.found import Found, attempts_of, best_of, candidate_of, importances_of
+from heterophily.search.found import (
+    Found,
+    attempts_of,
+    best_of,
+    candidate_of,
+    importances_of,
+    start_of,
+)
 from heterophily.search.settings_file import check_settings
 from heterophily.search.study import (
     Outcome,
@@ -148,10 +155,12 @@ def _compare(old: Settings, new: Settings, task: Task) -> None:
 def _run(task: Task, workers: int, display: Display) -> None:
     """Run the trials that are missing."""
     study = open_study(task.place, task.study)
-    missing = count_missing(study, task)
     display.begin(attempts_of(study))
-    while missing > 0:
-        before = count_begun(study)
+    while True:
+        before = count_begun(study)  # first: another command may claim the last trial in between
+        missing = count_missing(study, task)
+        if missing <= 0:
+            return
         for outcome in _outcomes(task, missing, workers):
             if outcome is None:
                 display.say("a worker was killed; its trial is tried again")
@@ -159,7 +168,6 @@ def _run(task: Task, workers: int, display: Display) -> None:
                 display.show(outcome, n_splits=len(task.splits))
         if count_begun(study) == before:
             raise HeterophilyError("workers die before they begin; try fewer --workers")
-        missing = count_missing(study, task)
 
 
 def _outcomes(task: Task, missing: int, workers: int) -> Iterator[Outcome | None]:
@@ -231,6 +239,7 @@ def _gather(task: Task) -> Found:
         settings=winner.settings,
         preset=winner.preset,
         best=best,
+        start=start_of(attempts, subject.starts[0]),
         attempts=attempts,
         importances=importances_of(study),
         facts=facts,

@@ -40,6 +40,7 @@ class Found:
     settings: Mapping[str, Any]
     preset: str
     best: Attempt
+    start: Attempt  # the trial of the settings with which the search began
     attempts: tuple[Attempt, ...]
     importances: Mapping[str, float]
     facts: Mapping[str, Any]  # what the study was begun with
@@ -50,11 +51,6 @@ class Found:
         """The best mean validation accuracy."""
         assert self.best.value is not None
         return self.best.value
-
-    @property
-    def start(self) -> Attempt:
-        """The trial of the settings with which the search began."""
-        return next(a for a in self.attempts if a.state != "running")
 
     def count(self, state: str) -> int:
         """Number of trials in a state."""
@@ -86,6 +82,12 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt:
         reasons = [a.reason for a in attempts if a.reason] or ["all are still running elsewhere"]
         raise HeterophilyError(f"none of {len(attempts)} trials finished: {reasons[0]}")
     return max(done, key=lambda a: (a.value, -a.number))
+
+
+def start_of(attempts: Sequence[Attempt], answers: Mapping[str, Any]) -> Attempt:
+    """The trial of these answers, or the first: one whose process was killed is tried again later."""
+    tried = [a for a in attempts if a.answers and a.answers.items() <= answers.items()]
+    return (tried or attempts)[0]
 
 
 def candidate_of(subject: Subject, attempt: Attempt) -> Candidate:

@@ -10,6 +10,7 @@ from typing import Any
 
 from heterophily.errors import HeterophilyError
 from heterophily.files import write_atomically
+from heterophily.settings import read_settings
 
 HEADER = "# Settings of {model} per dataset. `source` says where a table comes from.\n"
 TABLE = re.compile(r"^\s*\[")
@@ -17,7 +18,8 @@ TABLE = re.compile(r"^\s*\[")
 
 def write_settings(path: Path, dataset: str, table: Mapping[str, Any], *, model: str) -> Path:
     """Put a table into a file of settings, new or old; other tables and comments stay."""
-    old = _read(path) if path.exists() else HEADER.format(model=model)
+    check_settings(path)
+    old = path.read_text(encoding="utf-8") if path.exists() else HEADER.format(model=model)
     new = with_table(old, dataset, table)
     assert tomllib.loads(new)[dataset] == dict(table)
     write_atomically(path, lambda p: p.write_text(new, encoding="utf-8"))
@@ -29,18 +31,7 @@ def check_settings(path: Path) -> None:
     if path.suffix != ".toml":
         raise HeterophilyError(f"settings are written to a .toml file, got {path.name!r}")
     if path.exists():
-        _read(path)
-
-
-def _read(path: Path) -> str:
-    try:
-        text = path.read_text(encoding="utf-8")
-        tables = tomllib.loads(text)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise HeterophilyError(f"{path} is not readable TOML: {error}") from error
-    if not all(isinstance(table, dict) for table in tables.values()):
-        raise HeterophilyError(f"{path} is no file of settings: values must stand in tables")
-    return text
+        read_settings(path)
 
 
 def with_table(text: str, name: str, table: Mapping[str, Any]) -> str:
