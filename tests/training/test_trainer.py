@@ -40,7 +40,7 @@ def count_passes(monkeypatch):
 def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, monkeypatch, model):
     options = {"max_epochs": 6, "patience": 10, "width": 64}
     settings = REGISTRY[model].with_settings().settings
-    options |= {name: 0.0 for name in settings if name.endswith("dropout")}
+    options |= {name: type(rate)(0) for name, rate in settings.items() if name.endswith("dropout")}
     options |= {"norm": "layer"} if settings["norm"] == "batch" else {}
     calls = count_passes(monkeypatch)
     quick = run(model, **options)

@@ -170,11 +170,10 @@ KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "
 
 
 def _check_kind(name: str, value: Any, default: Any) -> None:
-    """Refuse a value of another kind than the default; a whole number is a number too."""
+    """Refuse a plain value of another kind than the default; a whole number is a number too."""
     wanted, came = type(default), type(value)
-    if wanted not in KINDS or isinstance(value, Setting):
-        return
-    if came is not wanted and (wanted, came) != (float, int):
+    plain = value is None or came in KINDS
+    if plain and wanted in KINDS and came is not wanted and (wanted, came) != (float, int):
         raise HeterophilyError(f"{name} must be {KINDS[wanted]}, like {default}, got {value!r}")
 
 
