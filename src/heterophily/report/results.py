@@ -226,8 +226,8 @@ def _settings(table: Table, runs: Sequence[Record]) -> list[str]:
         *markdown_grid(["methods", "source", "preset", "datasets"], rows, words=4),
         "",
         "The source `reference` is the tuned table of the program behind the published numbers, `search` is "
-        "ours, found on validation accuracy by `heterophily search` or by hand, mostly where a mean fell short of the "
-        "published one, so that some cells had more tuning than others; the preset "
+        "ours, found on validation accuracy by `heterophily search` or by hand, mostly where a mean "
+        "fell short of the published one, so that some cells had more tuning than others; the preset "
         "`reference` sets that program's quirks, see [fidelity](fidelity.md). `heterophily show` prints what "
         "can be set.",
     ]
