@@ -42,6 +42,7 @@ CHOICES = {
     "feature_norm": ("none", "l1", "l2", "sum"),
     "loss": ("nll", "ce_of_probabilities", "negative_probability"),
 }
+KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 POSITIVE = ("width", "n_layers", "patience", "max_epochs", "learning_rate")
 
 
@@ -164,9 +165,6 @@ class Recipe:
             "fuse": self.fuse.symbol,
             "citation": self.paper,
         }
-
-
-KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 
 
 def _check_kind(name: str, value: Any, default: Any) -> None:
