@@ -46,9 +46,7 @@ class Entry:
     n: int = 0  # finished runs
     planned: int = 0  # runs that some method of the table, or the paper, has on this dataset
     failed: Mapping[str, int] | None = None  # number of runs per kind of failure
-    rank: float | None = (
-        None  # on this dataset, over the runs that all share; equals share an average
-    )
+    rank: float | None = None  # on this dataset, over shared runs; equals share an average
     place: int = 0  # 1 best, 2 second of the methods with the most runs, 0 any other
     level: bool | None = (
         None  # not significantly worse than the best; None: the best, or not tested
