@@ -28,9 +28,9 @@ def count_passes(monkeypatch):
     """How often a network runs on a whole graph from now on."""
     forward, calls = Network.forward, []
 
-    def counted(self, graph):
+    def counted(self, graph, start=None):
         calls.append(graph)
-        return forward(self, graph)
+        return forward(self, graph, start)
 
     monkeypatch.setattr(Network, "forward", counted)
     return calls
@@ -46,8 +46,36 @@ def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, m
     quick = run(model, **options)
     n_quick, _ = len(calls), calls.clear()
     monkeypatch.setattr(module, "repeats", lambda network, graph: False)
+    monkeypatch.setattr(module, "shared_layers", lambda network, graph: 0)
     same(quick, run(model, **options))
     assert n_quick == len(calls) - 6 + 1 + 2  # one per epoch, the first step's, two to find out
+
+
+@pytest.mark.parametrize("model", REGISTRY)
+def test_layers_before_the_first_dropout_serve_evaluation_and_the_next_step(
+    run, same, monkeypatch, model
+):
+    options = {"max_epochs": 6, "patience": 10, "width": 64}
+    quick = run(model, **options)
+    monkeypatch.setattr(module, "shared_layers", lambda network, graph: 0)
+    same(quick, run(model, **options))
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "n_layers"),
+    [
+        ("h2gcn", {}, 2),  # drops before the head only
+        ("h2gcn", {"norm": "batch"}, 0),
+        ("hog-gcn", {}, 1),  # drops after the first layer
+        ("gcn", {}, 0),  # drops its input
+        ("cmgnn", {"dropout": 0.0}, 0),  # believes something else after the evaluation
+    ],
+)
+def test_layers_are_shared_up_to_the_first_dropout(graph, model, settings, n_layers):
+    network = build(model, graph, **settings)
+    state = torch.get_rng_state()
+    assert module.shared_layers(network, graph) == n_layers
+    assert torch.equal(state, torch.get_rng_state())
 
 
 def test_a_watcher_may_run_the_network_without_changing_what_is_learned(graph, split, same):
@@ -158,8 +186,8 @@ def test_the_belief_takes_up_predictions_only_when_validation_improves(
 ):
     seen, passes, original = [], [], Network.forward
 
-    def forward(self, graph):
-        logits = original(self, graph)
+    def forward(self, graph, start=None):
+        logits = original(self, graph, start)
         passes.append(("train" if self.training else "eval", logits))
         return logits
 

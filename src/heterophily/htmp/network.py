@@ -118,6 +118,21 @@ class Layer(nn.Module):
         return operator.dropped(rate) if drops else operator
 
 
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """The first layers of a pass, from which passes with the same weights may go on."""
+
+    scene: Scene
+    states: tuple[Any, ...]  # Z⁰, .., Z^l
+
+    def go_on(self, *, training: bool) -> tuple[Scene, list[Any]]:
+        """What a pass goes on with; what it leaves behind reaches no other pass."""
+        notes = {key: list(values) for key, values in self.scene.notes.items()}
+        scene = dataclasses.replace(self.scene, notes=notes, memory=dict(self.scene.memory))
+        scene.training = training
+        return scene, list(self.states)
+
+
 class Network(nn.Module):
     """A recipe with its weights: `forward(graph)` gives logits (N, K)."""
 
@@ -183,9 +198,9 @@ class Network(nn.Module):
         laws = {"law": head.law, "bias_law": head.bias_law}
         return Dense(width, self.n_classes, bias=head.bias, gain=head.gain, **laws)
 
-    def forward(self, graph: Graph) -> Tensor:
-        """Logits (N, K)."""
-        z = self._states(graph)
+    def forward(self, graph: Graph, start: Start | None = None) -> Tensor:
+        """Logits (N, K), from the beginning or from where a `start` ends."""
+        z = self._states(graph, start)
         z = drop(z, self.recipe.dropout.head, training=self.training)
         logits = self.classify(z)
         if self.mind is None:
@@ -237,23 +252,40 @@ class Network(nn.Module):
         scene.memory |= {"desired": self.mind.desired(hidden, nodes), "hidden": hidden}
         return scene
 
-    def _states(self, graph: Graph) -> Any:
+    def start(self, graph: Graph, n_layers: int) -> Start:
+        """The first layers of a pass; only of a network whose channels share their layers."""
+        self.check(graph)
+        self.scene = None
+        scene = self.open(graph)
+        states = self._encoded(scene)
+        self._run(self.stacks[0], states, scene, n_layers)
+        return Start(scene, tuple(states))
+
+    def _states(self, graph: Graph, start: Start | None = None) -> Any:
         self.check(graph)
         self.scene = None  # what the last pass left behind would else live through this one
-        recipe, scene = self.recipe, self.open(graph)
-        x, outputs = scene.x, []
+        recipe, outputs = self.recipe, []
+        scene, begun = start.go_on(training=self.training) if start else (self.open(graph), None)
         for layers in self.stacks:
-            dropped = drop(x, recipe.dropout.input, training=self.training)
-            scene.first = self.encoding(dropped, self.encoder, scene)
-            states = [scene.first]
-            for layer, module in enumerate(cast("nn.ModuleList", layers), start=1):
-                scene.layer = layer
-                states.append(module(self.hear(states, scene), scene))
+            states = begun or self._encoded(scene)
+            self._run(layers, states, scene, self.n_layers)
             outputs.append(recipe.fuse(states, self.fuse))
         self.scene = scene
         if self.combine is None:
             return outputs[0]
         return recipe.combine(outputs, None, self.combine, scene)
+
+    def _encoded(self, scene: Scene) -> list[Any]:
+        """Z⁰, which every pass begins with."""
+        dropped = drop(scene.x, self.recipe.dropout.input, training=self.training)
+        scene.first = self.encoding(dropped, self.encoder, scene)
+        return [scene.first]
+
+    def _run(self, layers: Any, states: list[Any], scene: Scene, last: int) -> None:
+        """Add the states of the layers up to `last` to those that are there."""
+        for layer in range(len(states), last + 1):
+            scene.layer = layer
+            states.append(layers[layer - 1](self.hear(states, scene), scene))
 
     def hear(self, states: list[Any], scene: Scene) -> dict[str, Any]:
         """The states that channels may listen to, after those of the layers so far."""

@@ -23,7 +23,7 @@ from heterophily.errors import HeterophilyError, HeterophilyWarning
 from heterophily.files import NO_ROOM
 from heterophily.graph import Graph, Split
 from heterophily.htmp.building import build
-from heterophily.htmp.network import Network
+from heterophily.htmp.network import Network, Start
 from heterophily.htmp.part import Scene
 from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.sampling import NEIGHBORS, Neighbors
@@ -158,6 +158,8 @@ class Trainer:
         self.repeats = False
         # The last evaluation, if it is the next training pass: its logits and what parts noted in it.
         self._pass: tuple[Tensor, Scene | None] | None = None
+        # Layers that training passes share with the evaluation before, and those of the last one.
+        self.shared, self._start = 0, cast("Start | None", None)
 
     @property
     def key(self) -> str:
@@ -219,6 +221,7 @@ class Trainer:
     def _begin(self) -> None:
         self.network.begin(self.shown, self.nodes["train"])
         self.repeats = repeats(self.network, self.shown)
+        self.shared = 0 if self.repeats else shared_layers(self.network, self.shown)
 
     def _learn(self, epoch: int) -> tuple[float, Tensor]:
         """One step; the loss and the logits of the training pass."""
@@ -235,7 +238,8 @@ class Trainer:
     def _forward(self) -> Tensor:
         """The logits of a training pass; the scene of one that was kept may have been left since."""
         if self._pass is None:
-            return cast("Tensor", self.network(self.shown))
+            start, self._start = self._start, None
+            return cast("Tensor", self.network(self.shown, start))
         heard, self.network.scene = self._pass
         return heard
 
@@ -248,7 +252,11 @@ class Trainer:
         )
 
     def _evaluate(self) -> Tensor:
-        """Logits; where the next training pass would repeat them, they are kept with their gradients."""
+        """Logits; what the next training pass would repeat of them is kept with its gradients."""
+        if self.shared:
+            self._start = self.network.start(self.shown, self.shared)
+            with torch.no_grad():
+                return cast("Tensor", self.network(self.shown, self._start))
         with torch.set_grad_enabled(self.repeats):
             logits: Tensor = self.network(self.shown)
         if not self.repeats:
@@ -294,7 +302,8 @@ class Trainer:
         if self.best.state:
             self.network.load_state_dict(self.best.state)
         self.network.eval()
-        self.repeats, self._pass = False, None  # there is no next pass
+        # There is no next pass.
+        self.repeats, self._pass, self.shared, self._start = False, None, 0, None
         logits = self._evaluate()
         return_freed_memory()
         labels, times = self.graph.labels, self.curve.seconds
@@ -318,15 +327,45 @@ def repeats(network: Network, graph: Graph) -> bool:
 
     So it is where nothing is dropped, no batch is normalised and no belief changes after the evaluation.
     """
-    normalised = network.recipe.settings["norm"] == "batch"
-    if normalised or network.mind is not None or graph.labels.device.type != "cpu":
+    if not _comparable(network, graph):
         return False
-    before = torch.get_rng_state()
     with torch.no_grad():
-        heard = network.train()(graph)
-        drawn = not torch.equal(before, torch.get_rng_state())
+        heard = _drawing_nothing(lambda: network.train()(graph))
+        return heard is not None and torch.equal(heard, network.eval()(graph))
+
+
+def shared_layers(network: Network, graph: Graph) -> int:
+    """How many layers a training pass begins with that compute what they did in the last evaluation.
+
+    So it is up to the first one that hears a dropped state, where `repeats` is so but for that.
+    """
+    recipe, n = network.recipe, network.n_layers
+    if not _comparable(network, graph) or recipe.separate or recipe.carries:
+        return 0
+    with torch.no_grad():
+        before = torch.get_rng_state()
+        heard, seen = network.train().start(graph, n).states, network.eval().start(graph, n).states
         torch.set_rng_state(before)
-        return not drawn and torch.equal(heard, network.eval()(graph))
+        pairs = zip(heard, seen, strict=True)
+        equal = [a is b or (isinstance(a, Tensor) and torch.equal(a, b)) for a, b in pairs]
+        shared = ([*equal, False].index(False)) - 1
+        if shared < 1 or _drawing_nothing(lambda: network.train().start(graph, shared)) is None:
+            return 0
+        return shared
+
+
+def _comparable(network: Network, graph: Graph) -> bool:
+    normalised = network.recipe.settings["norm"] == "batch"
+    return not normalised and network.mind is None and graph.labels.device.type == "cpu"
+
+
+def _drawing_nothing(compute: Callable[[], Any]) -> Any:
+    """What is computed, or none if random numbers were drawn, which are put back."""
+    before = torch.get_rng_state()
+    result = compute()
+    drawn = not torch.equal(before, torch.get_rng_state())
+    torch.set_rng_state(before)
+    return None if drawn else result
 
 
 def balanced(graph: Graph, nodes: Tensor) -> Tensor:
