@@ -68,6 +68,7 @@ class Guidance:
 
     per_entry = False  # whether a weight belongs to each entry, so that no other graph fits
     looks = True  # whether it looks at the state that a channel hears, beside its messages
+    reads = True  # whether it looks at states or messages at all
     undivided = ""  # why a message needs more than its receiver's neighbors, so that batches fail
 
     @property
@@ -101,7 +102,7 @@ class Guidance:
 class Fixed(Guidance):
     """Guidance that depends on the graph alone and is computed once."""
 
-    looks = False
+    looks = reads = False
     symbol = "B^d"
     kind = "DegAvg"
 
@@ -125,7 +126,7 @@ class Fixed(Guidance):
 class Uniform(Guidance):
     """1 on every entry: I for the ego neighborhood, the plain sum for others."""
 
-    looks = False
+    looks = reads = False
     symbol = "I"
     kind = "DegAvg"
 

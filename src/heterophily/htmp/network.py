@@ -16,6 +16,7 @@ from heterophily.htmp.belief import Belief, Mind
 from heterophily.htmp.channel import Channel, apply_all
 from heterophily.htmp.combine import Combine, Only
 from heterophily.htmp.encoder import AsIs, Embed
+from heterophily.htmp.ending import head_fits_inside, with_head
 from heterophily.htmp.features import normalised
 from heterophily.htmp.guidance import Seen
 from heterophily.htmp.neighborhoods import indicator_of, structure_of
@@ -102,6 +103,10 @@ class Layer(nn.Module):
     def _pairs(self, items: Sequence[Any]) -> list[tuple[Channel, Any]]:
         return list(zip(self.channels, items, strict=True))
 
+    def bends(self, channel: Channel) -> bool:
+        """Whether a ReLU stands within a message."""
+        return self._relu(channel, "before") or self._relu(channel, "after")
+
     def _relu(self, channel: Channel, where: str) -> bool:
         if self.recipe.linear_end and self.size.is_last:
             return False
@@ -159,6 +164,7 @@ class Network(nn.Module):
         self.common = Weights(self._common(size, first))
         self.fuse = Weights(recipe.fuse.weights(self.n_layers))
         self.head = self._head(recipe.fuse.width(widths))
+        self.head_inside = head_fits_inside(recipe, stacks[0][-1])
         inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])
         self.terms = nn.ModuleList(Weights(term.weights(inner)) for term in recipe.losses)
         self.mind = Mind(recipe.belief, graph) if isinstance(recipe.belief, Belief) else None
@@ -200,7 +206,9 @@ class Network(nn.Module):
 
     def forward(self, graph: Graph, start: Start | None = None) -> Tensor:
         """Logits (N, K), from the beginning or from where a `start` ends."""
-        z = self._states(graph, start)
+        z = self._states(graph, start, head_inside=self.head_inside)
+        if self.head_inside:
+            return cast("Tensor", z)
         z = drop(z, self.recipe.dropout.head, training=self.training)
         logits = self.classify(z)
         if self.mind is None:
@@ -258,17 +266,19 @@ class Network(nn.Module):
         self.scene = None
         scene = self.open(graph)
         states = self._encoded(scene)
-        self._run(self.stacks[0], states, scene, n_layers)
+        self._run(self.stacks[0], states, scene, n_layers, head_inside=self.head_inside)
         return Start(scene, tuple(states))
 
-    def _states(self, graph: Graph, start: Start | None = None) -> Any:
+    def _states(
+        self, graph: Graph, start: Start | None = None, *, head_inside: bool = False
+    ) -> Any:
         self.check(graph)
         self.scene = None  # what the last pass left behind would else live through this one
         recipe, outputs = self.recipe, []
         scene, begun = start.go_on(training=self.training) if start else (self.open(graph), None)
         for layers in self.stacks:
             states = begun or self._encoded(scene)
-            self._run(layers, states, scene, self.n_layers)
+            self._run(layers, states, scene, self.n_layers, head_inside=head_inside)
             outputs.append(recipe.fuse(states, self.fuse))
         self.scene = scene
         if self.combine is None:
@@ -281,11 +291,16 @@ class Network(nn.Module):
         scene.first = self.encoding(dropped, self.encoder, scene)
         return [scene.first]
 
-    def _run(self, layers: Any, states: list[Any], scene: Scene, last: int) -> None:
+    def _run(
+        self, layers: Any, states: list[Any], scene: Scene, last: int, *, head_inside: bool
+    ) -> None:
         """Add the states of the layers up to `last` to those that are there."""
+        head = self.head if head_inside else None
         for layer in range(len(states), last + 1):
             scene.layer = layer
-            states.append(layers[layer - 1](self.hear(states, scene), scene))
+            module, heard = layers[layer - 1], self.hear(states, scene)
+            ends = head is not None and layer == self.n_layers
+            states.append(with_head(module, head, heard, scene) if ends else module(heard, scene))
 
     def hear(self, states: list[Any], scene: Scene) -> dict[str, Any]:
         """The states that channels may listen to, after those of the layers so far."""

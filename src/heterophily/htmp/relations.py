@@ -95,6 +95,7 @@ class EstimatedHomophily(Guidance):
     topology_weight: float = 1.0  # ξ
     width: Number = 64  # of the attribute model
     per_entry = True
+    reads = False
     undivided = "it learns a weight for every pair of nodes and divides by sums of whole rows"
     symbol = "B^re"
     kind = "RelaEst"

@@ -1,0 +1,53 @@
+"""The head inside the last layer: messages as wide as there are classes, in place of the whole width.
+
+Where nothing stands between a last layer that is linear in its messages and the head,
+
+(Σ_r ω_r (A_r ⊙ B_r) Z W_r + b) W_h = Σ_r ω_r (A_r ⊙ B_r) Z (W_r W_h) + b W_h
+
+is the same number with the same gradients, and the right side sends K columns around.
+"""
+
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+from torch.func import functional_call
+
+from heterophily.htmp.fuse import Last
+from heterophily.htmp.part import Scene
+from heterophily.htmp.transform import Own
+
+if TYPE_CHECKING:
+    from heterophily.htmp.network import Layer
+    from heterophily.htmp.recipe import Recipe
+
+ENDS = ("transform.*", "combine.b")  # weights of a linear layer whose columns the head reads
+
+
+def head_fits_inside(recipe: "Recipe", last: "Layer") -> bool:
+    """Whether the last layer is linear in its messages and only the head reads what comes out."""
+    drop, transform = recipe.dropout, recipe.transform
+    between = (last.active, last.norm, last.residual, recipe.separate, drop.head, drop.message)
+    return (
+        recipe.head is not None
+        and recipe.head.kind == "linear"
+        and type(recipe.fuse) is Last
+        and type(transform) is Own
+        and not transform.heads(last.size)
+        and transform.kernel_merge == "add"
+        and recipe.combine.linear
+        and not any(between)
+        and not any(channel.guidance.reads for channel in last.channels)
+        and not any(last.bends(channel) for channel in last.channels)
+    )
+
+
+def with_head(layer: "Layer", head: Any, heard: dict[str, Any], scene: Scene) -> Tensor:
+    """Logits (N, K) from the states that the last layer hears."""
+    ends = {
+        name: weight @ head.weight
+        for name, weight in layer.named_parameters()
+        if any(fnmatch(name, pattern) for pattern in ENDS)
+    }
+    logits: Tensor = functional_call(layer, ends, (heard, scene))
+    return logits if head.bias is None else logits + head.bias

@@ -1,0 +1,76 @@
+"""The head inside the last layer: the same logits and gradients with fewer columns."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from heterophily import Graph, build
+from heterophily.htmp.combine import Add, Concat
+from heterophily.htmp.fuse import ConcatLayers
+from heterophily.htmp.guidance import Attention, RowMean, Uniform
+from heterophily.htmp.neighborhoods import Ego, Raw
+from heterophily.htmp.recipe import Dropout, Head, Recipe
+from heterophily.models import REGISTRY
+
+PLAIN = Recipe(
+    name="plain",
+    paper="none",
+    channels=(Ego() * Uniform(), Raw() * RowMean()),
+    combine=Add(),
+    head=Head(),
+)
+
+
+@pytest.fixture
+def small_graph():
+    rng = np.random.default_rng(0)
+    edges = np.argwhere(rng.random((30, 30)) < 0.1)
+    features = rng.random((30, 8), dtype=np.float32)
+    return Graph.from_edges(edges, features=features, labels=rng.integers(0, 3, size=30))
+
+
+def passed(network, graph):
+    """Logits and the gradient of every weight after one pass."""
+    network.zero_grad()
+    logits = network.eval()(graph)
+    (logits * torch.linspace(-1, 1, logits.shape[1]).exp()).square().sum().backward()
+    return logits.detach(), {name: weight.grad for name, weight in network.named_parameters()}
+
+
+@pytest.mark.parametrize("recipe", [PLAIN, REGISTRY["hog-gcn"]], ids=lambda recipe: recipe.name)
+def test_logits_and_gradients_are_those_of_a_head_behind_the_layer(small_graph, recipe):
+    network = build(recipe, small_graph, width=16)
+    assert network.head_inside
+    logits, gradients = passed(network, small_graph)
+    network.head_inside = False
+    other_logits, others = passed(network, small_graph)
+    torch.testing.assert_close(logits, other_logits)
+    torch.testing.assert_close(gradients, others)
+
+
+def test_the_representation_keeps_its_width(small_graph):
+    network = build(PLAIN, small_graph, width=16).eval()
+    representation = network.embed(small_graph)
+    assert representation.shape == (small_graph.n_nodes, 16)
+    torch.testing.assert_close(network.classify(representation), network(small_graph))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"head": None},
+        {"head": Head("none")},
+        {"activate_last": True},
+        {"combine": Concat()},
+        {"fuse": ConcatLayers()},
+        {"dropout": Dropout(head=0.5)},
+        {"dropout": Dropout(message=0.5)},
+        {"message_activation": "after"},
+        {"channels": (Ego() * Uniform(), Raw() * Attention())},  # compares messages
+        {"settings": {"residual": True}},
+    ],
+)
+def test_what_stands_between_keeps_the_head_behind(small_graph, changes):
+    assert not build(replace(PLAIN, **changes), small_graph, width=16).head_inside
