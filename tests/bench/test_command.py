@@ -99,7 +99,7 @@ def test_seed_and_settings_are_given_on_the_command_line(go, tmp_path):
         ("--set widht=3", 'no setting of gcn "widht"; did you mean "width"?'),
         ("--set width", "--set takes name=value, got 'width'"),
         ("--engine dusk", 'no engine "dusk"; did you mean "dask"?'),
-        ("--engine ray --address here", "--engine ray needs ray; pip install 'heterophily[ray]'"),
+        ("--engine ray --address here", "no Ray cluster at here (an address is host:port"),
         (
             "--engine dask",
             "--engine dask needs the --address of a cluster; on one machine --workers",

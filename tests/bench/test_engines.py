@@ -76,8 +76,9 @@ def test_a_ray_cluster_that_is_not_there_is_told(planned, tmp_path):
         bench(planned("gcn"), tmp_path, engine="ray", address="127.0.0.1:9", quiet=True)
 
 
-def test_an_engine_that_is_not_installed_is_told(monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    words = r"--engine dask needs distributed; pip install 'heterophily\[dask\]'"
-    with pytest.raises(HeterophilyError, match=words), engine_of("dask", "tcp://127.0.0.1:9"):
+@pytest.mark.parametrize(("engine", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_an_engine_that_is_not_installed_is_told(monkeypatch, engine, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    words = rf"--engine {engine} needs {package}; pip install 'heterophily\[{engine}\]'"
+    with pytest.raises(HeterophilyError, match=words), engine_of(engine, "127.0.0.1:9"):
         pass

@@ -67,10 +67,9 @@ def _dask() -> str:
 @contextmanager
 def _connection(address: str | None) -> Iterator[Any]:
     ray = _imported("ray", "ray")
-    host, _, port = str(address).removeprefix("ray://").rpartition(":")
     try:
-        if port.isdigit():  # Ray itself would ask again for minutes
-            socket.create_connection((host, int(port)), timeout=10).close()
+        if address != "auto":
+            _knock(str(address).removeprefix("ray://"))
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (OSError, RuntimeError, ValueError) as error:
         raise HeterophilyError(f"no Ray cluster at {address} ({error}); start one") from error
@@ -78,6 +77,14 @@ def _connection(address: str | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Raise an error if nobody is at host:port, where Ray itself would ask again for minutes."""
+    host, _, port = address.rpartition(":")
+    if not port.isdigit():
+        raise ValueError("an address is host:port or auto")
+    socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _ray(ray: Any) -> str:

@@ -52,14 +52,14 @@ class _Homophily(torch.autograd.Function):
         relation, topology = torch.empty_like(mask), torch.empty_like(mask)
         lengths, inverses = mask.new_empty(pattern.shape[0]), mask.new_empty(pattern.shape[0])
         for rows, e, indptr in _pieces(pattern):
-            at, b, t = pattern.rows[e], counts[e], topology[e]
+            b, t = counts[e], topology[e]
             torch.mul(b, mask[e], out=t)
             lengths[rows] = _sums(t.abs(), indptr).clamp_min_(FLOOR)
-            t.div_(lengths.index_select(0, at))
+            t.div_(_spread(lengths[rows], indptr))
             g = torch.mul(similarity[e], mu, out=relation[e]).add_(t, alpha=xi).mul_(b)
             sums = _sums(g, indptr)
             inverses[rows] = torch.where(sums != 0, 1 / sums, 0.0)
-            g.mul_(inverses.index_select(0, at))
+            g.mul_(_spread(inverses[rows], indptr))
         ctx.save_for_backward(mask, counts, lengths, inverses)
         ctx.pattern, ctx.weights = pattern, weights
         ctx.set_materialize_grads(False)
@@ -73,12 +73,11 @@ class _Homophily(torch.autograd.Function):
         mask, counts, lengths, inverses = ctx.saved_tensors
         pattern, (mu, xi) = ctx.pattern, ctx.weights
         grad_mask, grad_similarity = torch.zeros_like(mask), torch.zeros_like(mask)
-        draws = torch.empty_like(lengths)
         for rows, e, indptr in _pieces(pattern):
-            at, b = pattern.rows[e], counts[e]
+            b = counts[e]
             flow = torch.zeros_like(b)  # the gradient of T
             if grad_relation is not None:
-                torch.mul(grad_relation[e], inverses.index_select(0, at), out=flow).mul_(b)
+                torch.mul(grad_relation[e], _spread(inverses[rows], indptr), out=flow).mul_(b)
                 torch.mul(flow, mu, out=grad_similarity[e])
                 flow.mul_(xi)
             if grad_topology is not None:
@@ -86,9 +85,9 @@ class _Homophily(torch.autograd.Function):
             # T = V / ℓ with V = B ⊙ Θ and ℓ_i = Σ_j |V_ij|: dV = (dT - sgn(V) Σ_j dT T) / ℓ.
             masked = b * mask[e]
             drawn = _sums(flow * masked, indptr) / lengths[rows]
-            draws[rows] = torch.where(lengths[rows] > FLOOR, drawn, 0.0)
-            flow -= masked.sign_().mul_(draws.index_select(0, at))
-            torch.mul(flow.div_(lengths.index_select(0, at)), b, out=grad_mask[e])
+            draws = torch.where(lengths[rows] > FLOOR, drawn, 0.0)
+            flow -= masked.sign_().mul_(_spread(draws, indptr))
+            torch.mul(flow.div_(_spread(lengths[rows], indptr)), b, out=grad_mask[e])
         return grad_mask, grad_similarity, None, None, None
 
 
@@ -100,6 +99,13 @@ def _pieces(pattern: Pattern) -> Iterator[tuple[slice, slice, Tensor]]:
     for start, stop in pairwise(np.unique([0, *inner, pattern.shape[0]]).tolist()):
         first, last = int(indptr[start]), int(indptr[stop])
         yield slice(start, stop), slice(first, last), pattern.indptr[start : stop + 1] - first
+
+
+def _spread(numbers: Tensor, indptr: Tensor) -> Tensor:
+    """The number of each row on its entries; NumPy repeats twice as fast as PyTorch gathers."""
+    if numbers.device.type != "cpu":
+        return numbers.repeat_interleave(indptr.diff())
+    return torch.from_numpy(np.repeat(numbers.numpy(), indptr.diff().numpy()))
 
 
 def _sums(values: Tensor, indptr: Tensor) -> Tensor:
