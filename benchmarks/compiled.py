@@ -15,7 +15,7 @@ import torch._dynamo
 from training import epoch_of, graph_named, times
 
 from heterophily import Graph, build
-from heterophily.htmp.network import Layer
+from heterophily.htmp.layer import Layer
 from heterophily.settings import tuned
 
 

@@ -18,7 +18,7 @@ from heterophily.htmp.part import Scene
 from heterophily.htmp.transform import Own
 
 if TYPE_CHECKING:
-    from heterophily.htmp.network import Layer
+    from heterophily.htmp.layer import Layer
     from heterophily.htmp.recipe import Recipe
 
 ENDS = ("transform.*", "combine.b")  # weights of a linear layer whose columns the head reads

@@ -16,7 +16,8 @@ from heterophily import processes
 from heterophily.graph import Graph
 from heterophily.htmp.encoder import AsIs
 from heterophily.htmp.hops import row_blocks
-from heterophily.htmp.network import Layer, Network
+from heterophily.htmp.layer import Layer
+from heterophily.htmp.network import Network
 from heterophily.htmp.part import Scene
 from heterophily.htmp.sample import Sample
 from heterophily.htmp.sampling import Sampler

@@ -1,4 +1,4 @@
-"""The only module that runs message passing: one network for every recipe.
+"""One network for every recipe; with `layer.py` it is all that runs message passing.
 
 Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R);  Z = FUSE(Z⁰, .., Z^L)
 """
@@ -13,114 +13,16 @@ from torch import Tensor, nn
 from heterophily.errors import HeterophilyError
 from heterophily.graph import Features, Graph
 from heterophily.htmp.belief import Belief, Mind
-from heterophily.htmp.channel import Channel, apply_all
-from heterophily.htmp.combine import Combine, Only
+from heterophily.htmp.channel import Channel
+from heterophily.htmp.combine import Only
 from heterophily.htmp.encoder import AsIs, Embed
 from heterophily.htmp.ending import head_fits_inside, with_head
 from heterophily.htmp.features import normalised
-from heterophily.htmp.guidance import Seen
-from heterophily.htmp.neighborhoods import indicator_of, structure_of
-from heterophily.htmp.part import Dense, Scene, Size, Weights, activate, drop
+from heterophily.htmp.layer import Layer
+from heterophily.htmp.part import Dense, Scene, Size, Weights, drop
 from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.sample import Sample, origin
 from heterophily.losses import classification
-
-NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
-
-
-class Layer(nn.Module):
-    """One round of message passing over some channels."""
-
-    def __init__(
-        self, recipe: Recipe, size: Size, channels: Sequence[Channel], combine: Combine
-    ) -> None:
-        super().__init__()
-        self.recipe, self.channels, self.combination = recipe, channels, combine
-        self.size = dataclasses.replace(
-            size, graph=None
-        )  # a layer outlives the graph it was built for
-        sized = dataclasses.replace(size, heads=max(recipe.transform.heads(size), 1))
-        self.transform = Weights(recipe.transform.weights(sized, channels))
-        self.guidance = nn.ModuleList(
-            Weights(
-                c.guidance.weights(dataclasses.replace(sized, indicator=_indicator(c, size.graph)))
-            )
-            for c in channels
-        )
-        joint = dataclasses.replace(size, d_out=recipe.transform.width(size))
-        self.combine = Weights(combine.weights(joint))
-        self.width = combine.width(joint)
-        self.active = not size.is_last or recipe.activate_last
-        norm = recipe.settings["norm"] if self.active else "none"
-        self.norm = NORMS[norm](self.width) if norm != "none" else None
-        self.residual = Dense(size.d_in, self.width) if recipe.settings["residual"] else None
-
-    def forward(self, heard: dict[str, Any], scene: Scene) -> Tensor:
-        """Z^l from the states that the channels hear."""
-        states = self.states(heard)
-        return self.update(self.messages(states, scene), states[0], heard["previous"], scene)
-
-    def states(self, heard: dict[str, Any]) -> list[Any]:
-        """The state that each channel hears."""
-        return [heard[channel.hears] for channel in self.channels]
-
-    def spread(self, states: Sequence[Any], scene: Scene) -> list[Tensor]:
-        """U_r = Z W_r for every channel, node by node."""
-        spread = self.recipe.transform.spread(states, self.transform, self.size)
-        spread = [drop(u, self.recipe.dropout.message, training=scene.training) for u in spread]
-        return [torch.relu(u) if self._relu(c, "before") else u for c, u in self._pairs(spread)]
-
-    def messages(self, states: Sequence[Any], scene: Scene) -> list[Tensor]:
-        """(A_r ⊙ B_r) Z W_r for every channel."""
-        return self.gather(states, self.spread(states, scene), scene)
-
-    def gather(
-        self,
-        states: Sequence[Any],
-        spread: Sequence[Tensor],
-        scene: Scene,
-        *,
-        rows: Tensor | None = None,
-    ) -> list[Tensor]:
-        """(A_r ⊙ B_r) U_r for every channel, or some of its rows."""
-        operators = [
-            self._operator(r, channel, states[r], spread[r], scene)
-            for r, channel in enumerate(self.channels)
-        ]
-        messages = apply_all(operators, spread)
-        messages = messages if rows is None else [m.index_select(0, rows) for m in messages]
-        settled = self.recipe.transform.settle(messages, self.transform, self.size)
-        return [torch.relu(m) if self._relu(c, "after") else m for c, m in self._pairs(settled)]
-
-    def update(self, messages: Sequence[Tensor], first: Any, previous: Any, scene: Scene) -> Tensor:
-        """Z^l from the messages of all channels and what the first one heard, node by node."""
-        z = self.combination(messages, first, self.combine, scene)
-        z = self.recipe.transform.finish(z, messages, self.transform, scene.layer)
-        z = z if self.residual is None else z + self.residual(previous)
-        z = z if self.norm is None else self.norm(z)
-        return activate(z, str(self.recipe.activation)) if self.active else z
-
-    def _pairs(self, items: Sequence[Any]) -> list[tuple[Channel, Any]]:
-        return list(zip(self.channels, items, strict=True))
-
-    def bends(self, channel: Channel) -> bool:
-        """Whether a ReLU stands within a message."""
-        return self._relu(channel, "before") or self._relu(channel, "after")
-
-    def _relu(self, channel: Channel, where: str) -> bool:
-        if self.recipe.linear_end and self.size.is_last:
-            return False
-        place = channel.activation or self.recipe.message_activation
-        if isinstance(place, bool):
-            place = "before" if place else "after"
-        return bool(place == where)
-
-    def _operator(self, r: int, channel: Channel, heard: Any, message: Any, scene: Scene) -> Any:
-        seen = Seen(channel, _indicator(channel, scene.graph), heard, message, scene)
-        operator = channel.guidance.operator(seen, self.guidance[r])
-        rate = self.recipe.dropout.edge
-        drops = scene.training and rate and hasattr(operator, "dropped")
-        return operator.dropped(rate) if drops else operator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -380,8 +282,3 @@ class Network(nn.Module):
 
 def _wants_input_layer(recipe: Recipe) -> bool:
     return bool(recipe.settings["input_layer"]) and isinstance(recipe.encoder, AsIs)
-
-
-def _indicator(channel: Channel, graph: Graph) -> Any:
-    find = structure_of if channel.hears == "nodes" else indicator_of
-    return find(channel.neighborhood, graph)
