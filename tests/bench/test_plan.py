@@ -58,17 +58,6 @@ def test_cells_are_ordered_by_cost(graph):
     assert cells[-1].blank.dataset == "digits"
 
 
-@pytest.mark.parametrize("change", [{"width": 128}, {"n_layers": 3}])
-def test_more_work_costs_more(graph, change):
-    recipe = find_recipe("gcn")
-    plain = module.cost_of(recipe.with_settings(width=64, n_layers=2), graph)
-    assert (
-        module.cost_of(recipe.with_settings(**{"width": 64, "n_layers": 2, **change}), graph)
-        > plain
-    )
-    assert module.cost_of(recipe.with_settings(width=64), load("digits")) > plain
-
-
 def test_the_seed_of_a_split_is_counted_from_its_place(graph):
     cells = plan(["gcn"], {"small": graph}, splits="2,1", seed=40)
     assert {cell.split: cell.blank.seed for cell in cells} == {"1": 41, "2": 42}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from heterophily.bench.cost import cost_of
 from heterophily.bench.records import RESULTS_VERSION, Record, digest
 from heterophily.data.catalog import CATALOG
 from heterophily.data.synthetic import EMBEDDED
@@ -16,7 +17,6 @@ from heterophily.graph import Graph, Split
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
 from heterophily.settings import Tables, source_of, tuned
-from heterophily.sparse import Matrix
 
 # The columns and rows of the paper's table, in its order.
 MODELS = (
@@ -197,15 +197,6 @@ def _parts(value: Any) -> Iterator[Any]:
 def nodes_of(split: Split) -> str:
     """A digest of the nodes of a split."""
     return digest([nodes.tolist() for nodes in split.parts.values()])
-
-
-def cost_of(recipe: Recipe, graph: Graph) -> float:
-    """A rough number of operations per epoch, to run what is cheap first."""
-    settings, x = recipe.settings, graph.features
-    stored = x.pattern.n_entries if isinstance(x, Matrix) else x.numel()
-    width, layers = int(settings["width"]), int(settings["n_layers"])
-    per_layer = len(recipe.channels) * (graph.symmetric.n_entries + graph.n_nodes * width)
-    return float(width * (stored + layers * per_layer))
 
 
 def chosen_splits(graph: Graph, text: str) -> list[str]:
