@@ -31,6 +31,22 @@ def test_every_cell_gets_its_record(go, tmp_path):
     )
 
 
+def test_a_record_that_is_removed_meanwhile_is_told(go, tmp_path, monkeypatch):
+    kept = module._keep
+
+    def remove(outcome, folder, terms):
+        word = kept(outcome, folder, terms)
+        if outcome.cell.split == "1":
+            path_of(folder, outcome.cell.blank).unlink()
+        return word
+
+    monkeypatch.setattr(module, "_keep", remove)
+    with pytest.raises(HeterophilyError, match=r"that of gcn on small, split 1 among them"):
+        go("gcn", splits="0-1")
+    monkeypatch.undo()
+    assert [record.done for record in go("gcn", splits="0-1")] == [True, True]
+
+
 def test_what_is_done_is_not_run_again(go, recipe, starts, tmp_path):
     mine = recipe("mine")
     first = go(mine, splits="0-1")

@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 from heterophily.bench.display import Display
 from heterophily.bench.engines import ENGINES, engine_of
 from heterophily.bench.plan import Cell
-from heterophily.bench.records import Record, path_of, read_record, write_record
+from heterophily.bench.records import Record, find_record, path_of, write_record
 from heterophily.bench.supervise import Outcome, stopping, supervise
 from heterophily.bench.work import Limits, Terms, now, settled
 from heterophily.errors import HeterophilyError, unknown_name
@@ -67,7 +67,18 @@ def bench(
             f"a record could not be written to {folder} ({unwritten}); make room on the disk and run the "
             "same command again: it continues with what is there"
         )
-    return [read_record(path_of(folder, cell.blank)) for cell in cells]
+    return _records(cells, folder)
+
+
+def _records(cells: Sequence[Cell], folder: Path) -> list[Record]:
+    found = [find_record(path_of(folder, cell.blank)) for cell in cells]
+    gone = [cell for cell, record in zip(cells, found, strict=True) if record is None]
+    if gone:
+        raise HeterophilyError(
+            f"records were removed or damaged meanwhile, that of {gone[0]} among them; run the same command "
+            "again: it makes up for them"
+        )
+    return [record for record in found if record is not None]
 
 
 def _outcomes(cells: Iterable[Cell], folder: Path, terms: Terms, workers: int) -> Iterator[Outcome]:
