@@ -22,7 +22,6 @@ class Combine:
     """The base of all COMBINE: calling it is the verb."""
 
     symbol = "/"
-    linear = False  # whether it is a sum of the messages, with weights that do not look at them
     # What it keeps in the memory of a scene from layer to layer, per node.
     carries: ClassVar[tuple[str, ...]] = ()
 
@@ -47,8 +46,6 @@ class Combine:
 class Only(Combine):
     """The message of the only channel."""
 
-    linear = True
-
     def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
         """Z_1."""
         return messages[0]
@@ -59,7 +56,6 @@ class Add(Combine):
     """Σ_r Z_r; messages narrower than the first are concatenated before they are added to it."""
 
     symbol = "Add"
-    linear = True
 
     def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
         """Z_1 + .. + Z_R."""
@@ -76,7 +72,6 @@ class WeightedAdd(Combine):
     first: Number
     second: Number | None = None
     symbol = "WeightedAdd"
-    linear = True
 
     def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
         """ω_1 Z_1 + ω_2 Z_2."""
@@ -89,7 +84,6 @@ class LearnedAdd(Combine):
     """Z_1 + ω Z_2 + b with a learned number ω (HOG-GCN)."""
 
     symbol = "WeightedAdd"
-    linear = True
 
     def weights(self, size: Size) -> dict[str, nn.Parameter]:
         """ω, uniform in (½, 1), and b."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 from torch.func import functional_call
 
+from heterophily.htmp.combine import Add, LearnedAdd, Only, WeightedAdd
 from heterophily.htmp.fuse import Last
 from heterophily.htmp.part import Scene
 from heterophily.htmp.transform import Own
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from heterophily.htmp.layer import Layer
     from heterophily.htmp.recipe import Recipe
 
+LINEAR = (Only, Add, WeightedAdd, LearnedAdd)  # themselves: what is derived from them may not be
 ENDS = ("transform.*", "combine.b")  # weights of a linear layer whose columns the head reads
 
 
@@ -35,7 +37,8 @@ def head_fits_inside(recipe: "Recipe", last: "Layer") -> bool:
         and type(transform) is Own
         and not transform.heads(last.size)
         and transform.kernel_merge == "add"
-        and recipe.combine.linear
+        and type(recipe.combine) in LINEAR
+        and recipe.belief is None
         and not any(between)
         and not any(channel.guidance.reads for channel in last.channels)
         and not any(last.bends(channel) for channel in last.channels)
