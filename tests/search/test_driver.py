@@ -280,6 +280,13 @@ def test_workers_share_a_study_and_one_that_is_killed_is_replaced(find, told, tm
     REGISTRY.pop("fragile")
 
 
+def test_a_single_missing_trial_is_a_workers_too(find, tmp_path):
+    find(trials=1, workers=2)
+    opened = study.open_study(tmp_path / "out" / "study.journal", "gcn on ring")
+    (trial,) = opened.trials
+    assert trial.user_attrs["process"]["pid"] != os.getpid()
+
+
 def test_a_storage_may_be_a_url(find, scored, tmp_path, told):
     scored(by_width)
     url = f"sqlite:///{tmp_path / 'studies.db'}"

@@ -193,7 +193,7 @@ def _parallel(task: Task, missing: int, workers: int, aside: Path) -> Iterator[O
 
     assert isinstance(task.graph, Graph)
     sent = dataclasses.replace(task, graph=task.graph.save(aside / "graph.safetensors"))
-    count = min(workers, missing)
+    count = max(2, min(workers, missing))  # joblib runs a single job in this process
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         pool = joblib.Parallel(n_jobs=count, return_as="generator_unordered", pre_dispatch=count)
         for outcome in pool(joblib.delayed(_in_worker)(sent) for _ in range(missing)):
