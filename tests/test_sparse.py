@@ -186,9 +186,10 @@ def test_slices_of_a_factor_give_the_same_bits(monkeypatch):
     assert torch.equal(kernels.product(pattern, values[: pattern.n_entries], dense), whole)
 
 
-def test_a_crowded_pattern_with_a_wide_factor_goes_through_full_blocks():
+@pytest.mark.parametrize("width", [3, kernels.WIDE])
+def test_a_crowded_pattern_goes_through_full_blocks(width):
     pattern, generator = random_pattern(0.6, shape=(300, 200)), torch.Generator().manual_seed(0)
-    left, right = (torch.randn(n, kernels.WIDE, generator=generator) for n in (300, 200))
+    left, right = (torch.randn(n, width, generator=generator) for n in (300, 200))
     matrix = pattern * torch.rand(pattern.n_entries, generator=generator)
     assert kernels.is_crowded(pattern, right) == kernels._on_cpu(pattern, right)
     right.requires_grad_()

@@ -1,10 +1,13 @@
-"""Products of tall matrices with few columns, such as one for every class.
+"""Dense products and their gradients, in the fastest way that this processor has.
 
-Where a result has 2 to 15 columns, the matrix products behind PyTorch take about twice as long as the same
-written with rows and columns exchanged, (Wᵀ Zᵀ)ᵀ for Z W and (Gᵀ Z)ᵀ for the gradient Zᵀ G of W
-(`benchmarks/narrow.py`). Logits are such products in every method.
+Two things make the usual ones slow. Where a result has 2 to 15 columns, such as one for every class, MKL
+takes about twice as long as for the same with rows and columns exchanged, (Wᵀ Zᵀ)ᵀ for Z W. And on processors
+of AMD it leaves the registers of 512 bits unused. oneDNN, a part of PyTorch too, does use them: products in
+single precision go through it there and take half the time (`benchmarks/products.py`).
 """
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,35 +17,74 @@ from torch.nn import functional as F
 
 NARROW = range(2, 16)  # numbers of columns that are slow
 LEAST = 4  # rows of Wᵀ that are fast; fewer are filled up with zeros
+SMALL = 2**20  # multiplications below which finding oneDNN's way takes longer than it saves
 
 
 def product(state: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Z W + b, with Z dense (N, d) or a sparse matrix, W (d, k) and b (k), if any."""
     dense = isinstance(state, Tensor)
-    narrow = dense and weight.shape[1] in NARROW and weight.device.type == "cpu"
-    if dense and not narrow and bias is not None:
+    ours = dense and (_is_narrow(weight) or _by_onednn(state, weight))
+    if dense and not ours and bias is not None:
         return torch.addmm(bias, state, weight)
-    result: Tensor = _Narrow.apply(state, weight) if narrow else state @ weight
+    result: Tensor = _Product.apply(state, weight) if ours else state @ weight
     return result if bias is None else result + bias
+
+
+def matmul(left: Tensor, right: Tensor) -> Tensor:
+    """A B, without a gradient."""
+    return _onednn(left, right) if _by_onednn(left, right) else left @ right
 
 
 def turned_product(state: Tensor, weight: Tensor) -> Tensor:
     """Wᵀ Zᵀ, (k, N), without a gradient."""
     k = weight.shape[1]
     filled = weight if k >= LEAST else F.pad(weight, (0, LEAST - k))
-    return (filled.T @ state.T)[:k]
+    return matmul(filled.T, state.T)[:k]
 
 
-class _Narrow(torch.autograd.Function):
+class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, state: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(state, weight)
-        return turned_product(state, weight).T.contiguous()
+        if _is_narrow(weight):
+            return turned_product(state, weight).T.contiguous()
+        return matmul(state, weight)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         state, weight = ctx.saved_tensors
-        grad_state = grad @ weight.T if ctx.needs_input_grad[0] else None
-        grad_weight = (grad.T @ state).T.contiguous() if ctx.needs_input_grad[1] else None
+        grad_state = matmul(grad, weight.T) if ctx.needs_input_grad[0] else None
+        grad_weight = matmul(grad.T, state).T.contiguous() if ctx.needs_input_grad[1] else None
         return grad_state, grad_weight
+
+
+def _is_narrow(weight: Tensor) -> bool:
+    return weight.shape[1] in NARROW and weight.device.type == "cpu"
+
+
+def _by_onednn(left: Tensor, right: Tensor) -> bool:
+    single = left.dtype == right.dtype == torch.float32 and left.device.type == "cpu"
+    return single and left.numel() * right.shape[1] >= SMALL and onednn_is_faster()
+
+
+@cache
+def onednn_is_faster() -> bool:
+    """Whether MKL leaves the widest registers of this processor unused: AMD's with AVX-512."""
+    path = Path("/proc/cpuinfo")
+    amd = path.exists() and "AuthenticAMD" in path.read_text()
+    return amd and torch.backends.cpu.get_cpu_capability() == "AVX512" and _onednn_works()
+
+
+def _onednn(left: Tensor, right: Tensor) -> Tensor:
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")
+    return result
+
+
+def _onednn_works() -> bool:
+    """Whether this PyTorch has the operator, which it does not document, as it is called here."""
+    left, right = torch.arange(6.0).view(2, 3), torch.arange(12.0).view(3, 4)
+    try:
+        return torch.equal(_onednn(left, right), left @ right)
+    except (AttributeError, RuntimeError, TypeError):
+        return False

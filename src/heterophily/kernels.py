@@ -10,10 +10,13 @@ Symbols: m entries e = (i, j), N rows, M columns, d columns of a dense factor, H
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from heterophily.dense import matmul
 
 if TYPE_CHECKING:
     from heterophily.sparse import Pattern
@@ -24,8 +27,8 @@ VECTOR = 8
 CACHE = 3 * 2**18  # numbers of a factor that the cache holds: 3 MB
 SLICE = 32  # columns
 OFTEN = 24  # times that a row must be read on average to pay for copies of slices
-CROWDED = 0.4  # share of stored entries from which full products are faster, if the factor is
-WIDE = 128  # columns wide or more
+CROWDED = 0.4  # share of stored entries from which full blocks of rows are faster, for B Z with
+WIDE = 128  # columns or more
 AT_ONCE = 2**22  # elements of a full block of rows: 16 MB
 
 
@@ -34,8 +37,17 @@ def _on_cpu(pattern: "Pattern", tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and pattern.n_entries > 0
 
 
+def _is_busy(pattern: "Pattern", tensor: Tensor) -> bool:
+    """Whether rows are read so often that one head after the other is faster than all side by side."""
+    return _on_cpu(pattern, tensor) and pattern.n_entries > OFTEN * pattern.n_columns
+
+
 def product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
     """Σ_j B_ij dense_j: values (m,) or 1 with (M, d) give (N, d), (m, H) with (M, H, d) give (N, H, d)."""
+    if dense.dim() == 3 and _is_busy(pattern, dense):
+        every = [None] * dense.shape[1] if values is None else values.T.contiguous().unbind()
+        heads = zip(every, dense.unbind(dim=1), strict=True)
+        return torch.stack([product(pattern, v, head) for v, head in heads], dim=1)
     if dense.dim() == 3:
         wide, order = pattern.with_heads(dense.shape[1])
         flat = None if values is None else values.reshape(-1).index_select(0, order)
@@ -43,7 +55,7 @@ def product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
         return result.view(pattern.shape[0], *dense.shape[1:])
     if not _on_cpu(pattern, dense):
         return _plain_product(pattern, values, dense)
-    if is_crowded(pattern, dense):
+    if is_crowded(pattern, dense) and dense.shape[1] >= WIDE:
         return _full_product(pattern, values, dense)
     if dense.numel() > CACHE and pattern.n_entries > OFTEN * sum(pattern.shape):
         return torch.cat([_bag(pattern, values, part) for part in dense.split(SLICE, 1)], 1)
@@ -69,6 +81,9 @@ def _plain_product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> 
 
 def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
     """left_i · right_j on the entries: (N, d) and (M, d) give (m,), with heads (m, H)."""
+    if left.dim() == 3 and _is_busy(pattern, left):
+        heads = zip(left.unbind(dim=1), right.unbind(dim=1), strict=True)
+        return torch.stack([dots(pattern, *head) for head in heads], dim=1)
     if left.dim() == 3:
         wide, order = pattern.with_heads(left.shape[1])
         found = dots(wide, left.reshape(-1, left.shape[2]), right.reshape(-1, right.shape[2]))
@@ -79,8 +94,8 @@ def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
         return _full_dots(pattern, left, right)
     if 1 < left.shape[1] < VECTOR:
         left, right = (F.pad(factor, (0, VECTOR - factor.shape[1])) for factor in (left, right))
-    layout = pattern.layout.to(left.dtype)
-    return torch.sparse.sampled_addmm(layout, left.contiguous(), right.T, beta=0).values()
+    layout, turned = pattern.layout.to(left.dtype), right.contiguous().T
+    return torch.sparse.sampled_addmm(layout, left.contiguous(), turned, beta=0).values()
 
 
 def _plain_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
@@ -88,9 +103,9 @@ def _plain_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
 
 
 def is_crowded(pattern: "Pattern", factor: Tensor) -> bool:
-    """Whether full blocks of rows are the fastest way to a product with this factor."""
-    (n, m), wide = pattern.shape, factor.dim() == 2 and factor.shape[1] >= WIDE
-    return wide and _on_cpu(pattern, factor) and pattern.n_entries >= CROWDED * n * m
+    """Whether full blocks of rows are fast for a product with this factor."""
+    (n, m), single = pattern.shape, factor.dim() == 2
+    return single and _on_cpu(pattern, factor) and pattern.n_entries >= CROWDED * n * m
 
 
 def _blocks(pattern: "Pattern") -> Iterator[tuple[slice, slice]]:
@@ -117,15 +132,15 @@ def _full_rows(
 def _full_product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
     result = dense.new_empty(pattern.shape[0], dense.shape[1])
     for rows, block in _full_rows(pattern, values, dense):
-        torch.mm(block, dense, out=result[rows])
+        result[rows] = matmul(block, dense)
     return result
 
 
 def full_transposed(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
-    """Σ_i B_ij dense_i in full blocks, without the entries in another order."""
+    """Σ_i B_ij dense_i in full blocks: putting the entries into another order would take longer."""
     result = dense.new_zeros(pattern.shape[1], dense.shape[1])
     for rows, block in _full_rows(pattern, values, dense):
-        result.addmm_(block.T, dense[rows])
+        result += matmul(block.T, dense[rows])
     return result
 
 
@@ -134,9 +149,20 @@ def _full_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
     for rows, entries in _blocks(pattern):
         places = (pattern.rows[entries] - rows.start) * pattern.n_columns
         places += pattern.indices[entries]
-        block = left[rows] @ right.T
+        block = matmul(left[rows], right.T)
         torch.index_select(block.view(-1), 0, places, out=result[entries])
     return result
+
+
+def row_maxima(pattern: "Pattern", values: Tensor) -> Tensor:
+    """Largest entry of each row, (m,) or (m, H) to (N,) or (N, H); rows without entries have any number."""
+    if not _is_busy(pattern, values):
+        return torch.segment_reduce(values, "max", offsets=pattern.indptr.long(), axis=0)
+    filled = pattern.degrees > 0
+    starts = pattern.indptr[:-1][filled].numpy()
+    maxima = values.new_empty(pattern.shape[0], *values.shape[1:])
+    maxima[filled] = torch.from_numpy(np.maximum.reduceat(values.detach().numpy(), starts, axis=0))
+    return maxima
 
 
 def row_sums(pattern: "Pattern", values: Tensor) -> Tensor:

@@ -252,9 +252,7 @@ def spmm(matrix: Matrix | Pattern, dense: Tensor) -> Tensor:
     Shapes: values (m,) with dense (M, d) give (N, d); values (m, H) with dense (M, H, d) give
     (N, H, d). Gradients: Bᵀ G for the dense factor, the SDDMM of G and the factor for values.
     """
-    pattern, values = (
-        (matrix.pattern, matrix.values) if isinstance(matrix, Matrix) else (matrix, None)
-    )
+    pattern, values = _parts(matrix)
     if dense.shape[0] != pattern.n_columns:
         raise ValueError(
             f"a {pattern.shape[0]} x {pattern.n_columns} matrix needs a factor with "
@@ -294,26 +292,31 @@ class _Spmm(torch.autograd.Function):
         learned = values is not None and values.requires_grad
         ctx.save_for_backward(dense if learned else None)
         ctx.matrix = matrix
-        return kernels.product(
-            matrix.pattern if isinstance(matrix, Matrix) else matrix, values, dense
-        )
+        return kernels.product(_parts(matrix)[0], values, dense)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         (dense,), matrix = ctx.saved_tensors, ctx.matrix
-        weighted = isinstance(matrix, Matrix)
-        pattern = matrix.pattern if weighted else matrix
         grad_dense = grad_values = None
-        if ctx.needs_input_grad[0] and kernels.is_crowded(pattern, grad):
-            values = matrix.values if weighted else None
-            grad_dense = kernels.full_transposed(pattern, values, grad)
-        elif ctx.needs_input_grad[0]:
-            turned = matrix.transposed_values if weighted else None
-            grad_dense = kernels.product(pattern.T, turned, grad)
+        if ctx.needs_input_grad[0]:
+            grad_dense = _transposed_product(matrix, grad)
         if ctx.needs_input_grad[1]:
-            grad_values = kernels.dots(pattern, grad, dense)
+            grad_values = kernels.dots(matrix.pattern, grad, dense)
         return grad_dense, grad_values, None
+
+
+def _transposed_product(matrix: Matrix | Pattern, dense: Tensor) -> Tensor:
+    """Bᵀ dense, without a gradient."""
+    pattern, values = _parts(matrix)
+    if kernels.is_crowded(pattern, dense):
+        return kernels.full_transposed(pattern, values, dense)
+    turned = matrix.transposed_values if isinstance(matrix, Matrix) else None
+    return kernels.product(pattern.T, turned, dense)
+
+
+def _parts(matrix: Matrix | Pattern) -> tuple[Pattern, Tensor | None]:
+    return (matrix.pattern, matrix.values) if isinstance(matrix, Matrix) else (matrix, None)
 
 
 class _Sddmm(torch.autograd.Function):
@@ -331,8 +334,7 @@ class _Sddmm(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             grad_left = kernels.product(pattern, grad, right)
         if ctx.needs_input_grad[1]:
-            turned = grad.index_select(0, pattern.transposing_order)
-            grad_right = kernels.product(pattern.T, turned, left)
+            grad_right = _transposed_product(pattern * grad, left)
         return grad_left, grad_right, None
 
 
@@ -364,7 +366,7 @@ class _EdgeSum(torch.autograd.Function):
 class _EdgeSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, pattern: Pattern) -> Tensor:
-        top = torch.segment_reduce(scores, "max", offsets=pattern.indptr.long(), axis=0)
+        top = kernels.row_maxima(pattern, scores)
         raised = top.index_select(0, pattern.rows).neg_().add_(scores).exp_()
         share = raised.div_(kernels.row_sums(pattern, raised).index_select(0, pattern.rows))
         ctx.save_for_backward(share)

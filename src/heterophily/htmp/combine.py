@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from heterophily.dense import product
 from heterophily.errors import HeterophilyError
+from heterophily.htmp.blending import blend
 from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, Text, choose
 
 Messages = Sequence[Tensor]
@@ -163,19 +165,14 @@ class AdaptiveConcat(Combine):
         ego, mean = messages
         if self.gate == "off":
             return w.norm(mean)
-        gate = self.order(messages, w, scene)
-        chunks, width = gate.shape[1], ego.shape[1]
-        # A product repeats columns faster than a copy, and its gradient adds them up again.
-        repeat = torch.eye(chunks, dtype=gate.dtype, device=gate.device)
-        wide = gate @ repeat.repeat_interleave(width // chunks, dim=1)
-        return w.norm(torch.lerp(mean, ego, wide))
+        return w.norm(blend(self.order(messages, w, scene), ego, mean))
 
     def order(self, messages: Messages, w: Any, scene: Scene) -> Tensor:
         """g^l (N, c), non-decreasing along chunks and along layers."""
         dense = (scene.common if self.shared else w).gate
         ego, mean = messages
         upper, lower = dense.weight.split(ego.shape[1])
-        raw = torch.addmm(torch.addmm(dense.bias, ego, upper), mean, lower)
+        raw = product(ego, upper, dense.bias).add_(product(mean, lower))
         if self.gate == "simple":
             return torch.sigmoid(raw)
         opened = raw.softmax(dim=1).cumsum(dim=1)

@@ -176,6 +176,9 @@ class NearIdentity(Transform):
     def finish(self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int) -> Tensor:
         """θ T W + (1 - θ) T."""
         theta = math.log(self.decay / layer + 1)
-        first, propagated = messages[0], messages[-1]
-        inner = torch.cat([propagated, first], dim=1) if self.star else state
-        return torch.addmm(state, inner, w.W, beta=1 - theta, alpha=theta)
+        weight, first, propagated = theta * w.W, messages[0], messages[-1]
+        if not self.star:
+            return product(state, weight).add_(state, alpha=1 - theta)
+        upper, lower = weight.split(state.shape[1])
+        turned = product(propagated, upper).add_(product(first, lower))
+        return turned.add_(state, alpha=1 - theta)

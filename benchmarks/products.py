@@ -1,6 +1,6 @@
-"""Forward and backward time of products with few columns, ours against `@`, in one run.
+"""Forward and backward time of dense products, ours against `@`, in one run.
 
-Run `python benchmarks/narrow.py [--rows N ...] [--width D ...] [--columns K ...]`. Each ratio is the median
+Run `python benchmarks/products.py [--rows N ...] [--width D ...] [--columns K ...]`. Each ratio is the median
 time of `Z @ W` divided by that of `heterophily.dense.product`, in turns, with one thread.
 """
 
@@ -11,7 +11,7 @@ from statistics import median
 
 import torch
 
-from heterophily.dense import product
+from heterophily.dense import onednn_is_faster, product
 
 
 def main() -> None:
@@ -19,10 +19,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", nargs="*", type=int, default=[890, 7_600, 19_717])
     parser.add_argument("--width", nargs="*", type=int, default=[64, 512])
-    parser.add_argument("--columns", nargs="*", type=int, default=[2, 3, 5, 6, 9, 15])
+    parser.add_argument("--columns", nargs="*", type=int, default=[2, 3, 5, 9, 15, 64, 256])
     parser.add_argument("--rounds", type=int, default=15)
     args = parser.parse_args()
     torch.set_num_threads(1)
+    print(f"single precision goes through {'oneDNN' if onednn_is_faster() else 'MKL'}\n")
     print("| rows | width | " + " | ".join(f"{k} columns" for k in args.columns) + " |")
     print("|---" * (len(args.columns) + 2) + "|")
     for n in args.rows:
