@@ -175,7 +175,7 @@ def test_the_dataset_switch_changes_the_figures(page, wild):
 def test_a_number_leads_to_its_settings_and_command(page):
     page.locator("#board tr[data-method=cmgnn] a").last.click()
     cell = page.locator(f"{VISIBLE} details.cell[data-method=cmgnn]")
-    assert cell.evaluate("each => each.open")
+    api.expect(cell).to_have_attribute("open", "")  # the page follows a moment after the click
     assert "--models cmgnn" in cell.locator("code").text_content()
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
 
@@ -193,16 +193,22 @@ def test_colors_follow_the_scheme_and_paper_is_light(page):
     chart = page.locator(f"{VISIBLE} .chart").first
     chart.scroll_into_view_if_needed()
     chart.locator(".main-svg").first.wait_for()
-    ink = "each => each.layout.font.color"
-    page.emulate_media(color_scheme="dark")
-    assert chart.evaluate(ink) == "#e7e8ea"
-    page.emulate_media(color_scheme="light")
-    assert chart.evaluate(ink) == "#1b1c1e"
-    page.emulate_media(color_scheme="dark")
+
+    def turns(color):
+        """The page hears of a scheme a moment after the browser."""
+        page.wait_for_function(
+            "([chart, color]) => chart.layout.font.color === color",
+            arg=[chart.element_handle(), color],
+        )
+
+    dark, light = "#e7e8ea", "#1b1c1e"
+    for scheme, color in [("dark", dark), ("light", light), ("dark", dark)]:
+        page.emulate_media(color_scheme=scheme)
+        turns(color)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert chart.evaluate(ink) == "#1b1c1e"
+    turns(light)
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert chart.evaluate(ink) == "#e7e8ea"
+    turns(dark)
 
 
 def test_without_scripts_all_text_is_there(opened):
