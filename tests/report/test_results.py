@@ -320,6 +320,13 @@ def test_every_name_is_readable_and_inside_the_picture(drawn, one):
     assert all(any(f"{rank:.1f}" in text for text in boxes) for rank in one.ranks.values())
 
 
+def test_names_line_up_beside_ranks_of_one_and_of_two_digits(drawn):
+    texts = drawn(ranking(1.5, 1, 2, 9, 10)).axes[0].texts
+    boxes = [t.get_window_extent() for t in texts if re.search(r"\bm[23]\b", t.get_text())]
+    assert len(boxes) == 2
+    assert boxes[0].intervalx == pytest.approx(boxes[1].intervalx)
+
+
 def test_the_diagram_shows_ranks_bars_and_the_critical_difference(drawn):
     one = ranking(1.5, 1, 2, 3, 4)
     axes = drawn(one).axes[0]

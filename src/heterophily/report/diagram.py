@@ -43,10 +43,10 @@ def save_diagram(ranking: Ranking, path: Path | str) -> Path:
         ends = [ranking.ranks[clique[0]] - over, ranking.ranks[clique[-1]] + over]
         height = 0.3 + BAR_STEP * row
         axes.plot(ends, [height] * 2, color=BAR, linewidth=3.5, solid_capstyle="round", zorder=3)
-    for i, name in enumerate(names[:middle]):
-        _draw_name(axes, ranking, name, top + LABEL_STEP * i, side="left")
-    for i, name in enumerate(reversed(names[middle:])):
-        _draw_name(axes, ranking, name, top + LABEL_STEP * i, side="right")
+    for side, chosen in (("left", names[:middle]), ("right", names[middle:][::-1])):
+        ranks = aligned([ranking.ranks[name] for name in chosen])
+        for i, (name, rank) in enumerate(zip(chosen, ranks, strict=True)):
+            _draw_name(axes, ranking, name, rank, top + LABEL_STEP * i, side=side)
     return save_figure(figure, path)
 
 
@@ -61,6 +61,12 @@ def bar_rows(ranking: Ranking) -> list[int]:
         ends[row:] = [high, *ends[row + 1 :]]
         rows.append(row)
     return rows
+
+
+def aligned(ranks: Sequence[float]) -> list[str]:
+    """Ranks with one decimal, filled up to one width by spaces as wide as a figure."""
+    texts = [f"{rank:.1f}" for rank in ranks]
+    return [text.rjust(max(map(len, texts)), "\N{FIGURE SPACE}") for text in texts]
 
 
 def _limits(ranking: Ranking) -> tuple[float, float]:
@@ -81,16 +87,17 @@ def _draw_scale(axes: "Axes", ranking: Ranking) -> None:
     axes.text(1 + width / 2, -1.2, text, ha="center", va="bottom", fontsize=SMALL, color=INK)
 
 
-def _draw_name(axes: "Axes", ranking: Ranking, name: str, height: float, *, side: str) -> None:
+def _draw_name(
+    axes: "Axes", ranking: Ranking, name: str, text: str, height: float, *, side: str
+) -> None:
     k, rank = len(ranking.ranks), ranking.ranks[name]
     left = side == "left"
     end = 1 - 0.03 * k if left else k + 0.03 * k
     axes.plot([rank, rank, end], [0, height, height], color=INK, linewidth=0.8)
-    text = f"{name}  {rank:.1f}" if left else f"{rank:.1f}  {name}"
     axes.text(
         end - 0.01 * k if left else end + 0.01 * k,
         height,
-        text,
+        f"{name}  {text}" if left else f"{text}  {name}",
         ha="right" if left else "left",
         va="center",
         fontsize=TEXT,
