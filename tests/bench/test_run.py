@@ -32,15 +32,15 @@ def test_every_cell_gets_its_record(go, tmp_path):
 
 
 def test_a_record_that_is_removed_meanwhile_is_told(go, tmp_path, monkeypatch):
-    kept = module._keep
+    kept = module._kept
 
     def remove(outcome, folder, terms):
-        word = kept(outcome, folder, terms)
+        outcome = kept(outcome, folder, terms)
         if outcome.cell.split == "1":
             path_of(folder, outcome.cell.blank).unlink()
-        return word
+        return outcome
 
-    monkeypatch.setattr(module, "_keep", remove)
+    monkeypatch.setattr(module, "_kept", remove)
     with pytest.raises(HeterophilyError, match=r"that of gcn on small, split 1 among them"):
         go("gcn", splits="0-1")
     monkeypatch.undo()
@@ -155,15 +155,17 @@ def test_records_of_another_machine_are_written_here(planned, tmp_path, terms):
     (cell,) = planned("gcn")
     folder, path = tmp_path / "here", path_of(tmp_path / "here", cell.blank)
     old, new = failed(cell, "error", "old"), failed(cell, "time", "new")
-    module._keep(Outcome(cell, old), folder, terms())
+    assert module._kept(Outcome(cell, old), folder, terms()).record == old
     assert read_record(path) == old
-    module._keep(Outcome(cell, new), folder, terms())
+    # Its worker died when the run had been recorded: what counts is the record.
+    assert module._kept(Outcome(cell, new), folder, terms()).record == old
     assert read_record(path) == old
-    module._keep(Outcome(cell, new), folder, terms(since="2999", retry=True))
+    again = terms(since="2999", retry=True)
+    assert module._kept(Outcome(cell, new), folder, again).record == new
     assert read_record(path) == new
     path.unlink()
     for word in ("busy", "stopped"):
-        module._keep(Outcome(cell, None, word), folder, terms())
+        module._kept(Outcome(cell, None, word), folder, terms())
     assert not path.exists()
 
 

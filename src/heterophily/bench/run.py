@@ -5,6 +5,7 @@ watches: each run has a process of its own, with few threads, since many small r
 than one after another with all cores.
 """
 
+import dataclasses
 import os
 import signal
 import threading
@@ -54,8 +55,9 @@ def bench(
     with display, _interruptible(), engine_of(engine, address):
         while missing and not unwritten:
             busy = []
-            for outcome in _outcomes(missing, folder, terms, workers):
-                unwritten = unwritten or _keep(outcome, folder, terms)
+            for told in _outcomes(missing, folder, terms, workers):
+                outcome = _kept(told, folder, terms)
+                unwritten = unwritten or outcome.reason
                 if unwritten:
                     stopping.set()
                 display.show(outcome)
@@ -90,16 +92,17 @@ def _outcomes(cells: Iterable[Cell], folder: Path, terms: Terms, workers: int) -
     yield from parallel(jobs)
 
 
-def _keep(outcome: Outcome, folder: Path, terms: Terms) -> str:
-    """Write a record of another machine that is not here; why one could not be written, if so."""
+def _kept(outcome: Outcome, folder: Path, terms: Terms) -> Outcome:
+    """The outcome with the record that is here; one of another machine that is not is written."""
     if outcome.record is None or outcome.word:
-        return outcome.reason
+        return outcome
     try:
-        if settled(path_of(folder, outcome.record), terms) is None:
+        here = settled(path_of(folder, outcome.record), terms)
+        if here is None:
             write_record(folder, outcome.record)
     except OSError as error:
-        return str(error)
-    return ""
+        return dataclasses.replace(outcome, word="unwritten", reason=str(error) or repr(error))
+    return dataclasses.replace(outcome, record=here or outcome.record)
 
 
 @contextmanager
