@@ -1,5 +1,7 @@
 """Products equal plain ones whichever way they go, values and gradients."""
 
+from itertools import product as product_of
+
 import pytest
 import torch
 
@@ -36,14 +38,31 @@ def test_single_precision_agrees_with_double(columns: int) -> None:
         torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5)
 
 
-def test_factors_may_be_transposes_and_slices() -> None:
-    left, right = torch.randn(60, 80), torch.randn(60, 90)
-    expected = left.double().T[:, 5:] @ right.double()[5:]
-    torch.testing.assert_close(
-        matmul(left.T[:, 5:], right[5:]).double(), expected, rtol=1e-5, atol=1e-5
-    )
-    turned = turned_product(left, right[:, :80].T[:, :3])
-    expected = (left.double() @ right.double()[:, :80].T[:, :3]).T
+@pytest.mark.parametrize("rows", [3, 60])
+def test_factors_may_be_transposes_and_slices(rows: int, monkeypatch) -> None:
+    called, gaps = ways._onednn, []
+
+    def watched(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        gaps.append(not (right.is_contiguous() or right.T.is_contiguous()))
+        return called(left, right)
+
+    monkeypatch.setattr(ways, "_onednn", watched)
+    left, right = torch.randn(rows, 55), torch.randn(80, 90)
+    lefts = left, left.T.contiguous().T, torch.cat([left, left], 1)[:, :55]
+    rights = right[5:60], right[5:60, :70], right[:70, 5:60].T, right.T[5:60].contiguous()
+    for one, other in product_of(lefts, rights):
+        expected = one.double() @ other.double()
+        torch.testing.assert_close(matmul(one, other).double(), expected, rtol=1e-5, atol=1e-5)
+    assert not any(
+        gaps
+    )  # they make oneDNN very slow; a few rows go another way, more pay for a copy
+    assert len(gaps) == ways.onednn_is_faster() * (12 if rows == 60 else 6)
+
+
+def test_a_turned_product_is_the_transpose_of_the_plain_one() -> None:
+    state, weight = torch.randn(60, 80), torch.randn(3, 80).T
+    expected = (state.double() @ weight.double()).T
+    turned = turned_product(state, weight)
     torch.testing.assert_close(turned.double(), expected, rtol=1e-5, atol=1e-5)
 
 

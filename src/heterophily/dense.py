@@ -32,7 +32,7 @@ def product(state: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def matmul(left: Tensor, right: Tensor) -> Tensor:
     """A B, without a gradient."""
-    return _onednn(left, right) if _by_onednn(left, right) else left @ right
+    return _onednn(left, _compact(right)) if _by_onednn(left, right) else left @ right
 
 
 def turned_product(state: Tensor, weight: Tensor) -> Tensor:
@@ -65,7 +65,21 @@ def _is_narrow(weight: Tensor) -> bool:
 
 def _by_onednn(left: Tensor, right: Tensor) -> bool:
     single = left.dtype == right.dtype == torch.float32 and left.device.type == "cpu"
-    return single and left.numel() * right.shape[1] >= SMALL and onednn_is_faster()
+    large = left.numel() * right.shape[1] >= SMALL
+    pays = left.shape[0] >= NARROW.stop or _is_compact(right)  # few rows do not pay for a copy
+    return single and large and pays and onednn_is_faster()
+
+
+def _is_compact(factor: Tensor) -> bool:
+    return factor.is_contiguous() or factor.T.is_contiguous()
+
+
+def _compact(factor: Tensor) -> Tensor:
+    """The factor without gaps, as slices of columns have: with gaps oneDNN takes 500 times as long."""
+    if _is_compact(factor):
+        return factor
+    by_rows = factor.stride(0) >= factor.stride(1)
+    return factor.contiguous() if by_rows else factor.T.contiguous().T
 
 
 @cache
