@@ -1,9 +1,10 @@
 """Epoch time of every method on every dataset, against dense, PyG and the published program, and a bound.
 
 Run `python benchmarks/epoch.py [--models ...] [--graphs ...] [--epochs N] [--threads 1 2]`. An epoch is the
-trainer's, with the committed settings: forward, backward, step, evaluation, keeping the best state. A cell
-has a process of its own. Milliseconds are medians with one and with two threads; peak memory is that of
-the process with one. Ratios come from turns in one process with one thread:
+trainer's: forward, backward, step, evaluation, keeping the best state. Settings are the committed ones, or
+the published where a search changed what an epoch costs. A cell has a process of its own. Milliseconds are
+medians with one and with two threads; peak memory is that of the process with one. Ratios come from turns in
+one process with one thread:
 
 * dense ÷ ours: the same recipe with full matrices in place of sparse ones (of at most 10⁸ entries);
 * PyG ÷ ours: the architecture assembled from PyTorch Geometric's layers, where they exist;

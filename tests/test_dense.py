@@ -17,6 +17,7 @@ def _onednn(request, monkeypatch):
         pytest.skip("PyTorch was built without oneDNN")
     monkeypatch.setattr(ways, "onednn_is_faster", lambda: request.param)
     monkeypatch.setattr(ways, "SMALL", 1)
+    torch.manual_seed(0)
 
 
 pytestmark = pytest.mark.usefixtures("_onednn")
