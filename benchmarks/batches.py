@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from heterophily import load
-from heterophily.options import chosen, neighbor_counts
-from heterophily.settings import tuned
+from heterophily.commands.options import chosen, neighbor_counts
+from heterophily.models.settings import tuned
 from heterophily.training.trainer import train
 
 WHOLE = {"patience": 40, "max_epochs": 300}

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 aten = torch.ops.aten
 BAGS = (aten._embedding_bag, aten._embedding_bag_forward_only)
 DENSE = (aten.mm, aten.addmm, aten.bmm, aten.baddbmm)
-# What `heterophily.dense` calls on some processors; not every build of PyTorch has it.
+# What `heterophily.core.dense` calls on some processors; not every build of PyTorch has it.
 ONEDNN = getattr(torch.ops.mkldnn, "_linear_pointwise", aten.mm)
 PRODUCTS = (*DENSE, ONEDNN, aten.sparse_sampled_addmm, *BAGS)
 

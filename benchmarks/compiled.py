@@ -16,7 +16,7 @@ from training import epoch_of, graph_named, times
 
 from heterophily import Graph, build
 from heterophily.htmp.layer import Layer
-from heterophily.settings import tuned
+from heterophily.models.settings import tuned
 
 
 def main() -> None:

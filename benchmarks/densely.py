@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from heterophily import kernels
-from heterophily.sparse import Pattern
+from heterophily.core import kernels
+from heterophily.core.sparse import Pattern
 
 
 @contextmanager

@@ -63,7 +63,7 @@ TURNS = 20  # seconds after which no more turns are taken
 
 def main() -> None:
     """Print one Markdown table per dataset."""
-    from heterophily.bench.plan import MODELS
+    from heterophily.runs.job import MODELS
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graphs", nargs="*", default=GRAPHS)
@@ -111,8 +111,8 @@ def measure(model: str, name: str, count: int, threads: int) -> dict[str, Any]:
     from training import epoch_of, graph_named, times
 
     from heterophily import build
-    from heterophily.settings import tuned
-    from heterophily.training.memory import peak_memory
+    from heterophily.core.machine import peak_memory
+    from heterophily.models.settings import tuned
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 
-from heterophily.sparse import Pattern
+from heterophily.core.sparse import Pattern
 
 Run = Callable[[], Tensor]
 

@@ -48,8 +48,8 @@ def measure(model: str, name: str) -> dict[str, float]:
     from training import epoch_of, graph_named, milliseconds, times
 
     from heterophily import build
-    from heterophily.settings import tuned
-    from heterophily.training.memory import peak_memory
+    from heterophily.core.machine import peak_memory
+    from heterophily.models.settings import tuned
 
     torch.manual_seed(0)
     graph = graph_named(name)

@@ -1,7 +1,7 @@
 """Forward and backward time of dense products, ours against `@`, in one run.
 
 Run `python benchmarks/products.py [--rows N ...] [--width D ...] [--columns K ...]`. Each ratio is the median
-time of `Z @ W` divided by that of `heterophily.dense.product`, in turns, with one thread.
+time of `Z @ W` divided by that of `heterophily.core.dense.product`, in turns, with one thread.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from statistics import median
 
 import torch
 
-from heterophily.dense import onednn_is_faster, product
+from heterophily.core.dense import onednn_is_faster, product
 
 
 def main() -> None:

@@ -167,7 +167,7 @@ def in_batches(network: Any, graph: Any, args: argparse.Namespace) -> dict[str, 
     """Steps of one epoch, as many as `epochs` times ten, and one evaluation."""
     import torch
 
-    from heterophily.htmp.sampling import NEIGHBORS
+    from heterophily.htmp.execution.sampling import NEIGHBORS
     from heterophily.training.batches import BatchTrainer
     from heterophily.training.optimizers import make_optimizers
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from heterophily import Graph, load, random_splits
+from heterophily.core.machine import keep_freed_memory
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
 from heterophily.htmp.network import Network
-from heterophily.training.memory import keep_freed_memory
 from heterophily.training.optimizers import make_optimizers
 from heterophily.training.trainer import Trainer
 

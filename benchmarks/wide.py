@@ -1,7 +1,7 @@
 """Time of sparse products with wide factors, in slices or full blocks against one piece, in one run.
 
 Run `python benchmarks/wide.py [--width D ...]`. Each ratio is the median time of the kernel in one piece
-divided by that of `heterophily.kernels`, in turns, with one thread. The patterns are random, with
+divided by that of `heterophily.core.kernels`, in turns, with one thread. The patterns are random, with
 the sizes of Xᵀ, in the gradient of the first layer's weights, and of the neighbors within two hops.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from heterophily import kernels
-from heterophily.sparse import Pattern
+from heterophily.core import kernels
+from heterophily.core.sparse import Pattern
 
 SIZES = {  # rows, columns, entries
     "Xᵀ of photo": (745, 7_650, 1_979_909),

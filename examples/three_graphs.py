@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from heterophily import diagnose, synthetic_graph
 from heterophily.data.synthetic import digits
-from heterophily.report.figures import add_scale, draw_compatibility, save_figure
+from heterophily.views.figures import add_scale, draw_compatibility, save_figure
 
 GRAPHS = {
     "Homophily": (0.8, "hard"),

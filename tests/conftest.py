@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from heterophily.core.graph import Graph
 from heterophily.data.catalog import CATALOG, Dataset, File, lookup
 from heterophily.data.loading import load
 from heterophily.data.store import VARIABLE, data_folder, is_present
 from heterophily.data.synthetic import digits, synthetic_graph
-from heterophily.graph import Graph
 
 
 @pytest.fixture(autouse=True)

@@ -7,41 +7,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heterophily.analysis.audit import Audit as Audit
+    from heterophily.analysis.audit import examine as examine
     from heterophily.analysis.diagnosis import Diagnosis as Diagnosis
     from heterophily.analysis.diagnosis import diagnose as diagnose
-    from heterophily.data.audit import Audit as Audit
-    from heterophily.data.audit import examine as examine
+    from heterophily.core.errors import HeterophilyError as HeterophilyError
+    from heterophily.core.graph import Graph as Graph
+    from heterophily.core.graph import Split as Split
     from heterophily.data.catalog import CATALOG as CATALOG
     from heterophily.data.loading import load as load
     from heterophily.data.splits import random_splits as random_splits
     from heterophily.data.synthetic import synthetic_graph as synthetic_graph
     from heterophily.data.synthetic import twelve_graphs as twelve_graphs
-    from heterophily.errors import HeterophilyError as HeterophilyError
-    from heterophily.estimator import NodeClassifier as NodeClassifier
-    from heterophily.graph import Graph as Graph
-    from heterophily.graph import Split as Split
-    from heterophily.htmp.building import EdgeIndexAdapter as EdgeIndexAdapter
-    from heterophily.htmp.building import build as build
     from heterophily.htmp.recipe import Recipe as Recipe
     from heterophily.models import REGISTRY as REGISTRY
     from heterophily.models import register as register
+    from heterophily.models.building import EdgeIndexAdapter as EdgeIndexAdapter
+    from heterophily.models.building import build as build
+    from heterophily.training.estimator import NodeClassifier as NodeClassifier
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Audit": "data.audit",
+    "Audit": "analysis.audit",
     "CATALOG": "data.catalog",
     "Diagnosis": "analysis.diagnosis",
-    "EdgeIndexAdapter": "htmp.building",
-    "Graph": "graph",
-    "HeterophilyError": "errors",
-    "NodeClassifier": "estimator",
+    "EdgeIndexAdapter": "models.building",
+    "Graph": "core.graph",
+    "HeterophilyError": "core.errors",
+    "NodeClassifier": "training.estimator",
     "REGISTRY": "models",
     "Recipe": "htmp.recipe",
-    "Split": "graph",
-    "build": "htmp.building",
+    "Split": "core.graph",
+    "build": "models.building",
     "diagnose": "analysis.diagnosis",
-    "examine": "data.audit",
+    "examine": "analysis.audit",
     "load": "data.loading",
     "random_splits": "data.splits",
     "register": "models",

@@ -1,5 +1,5 @@
 """`python -m heterophily` is the command `heterophily`."""
 
-from heterophily.cli import main
+from heterophily.commands.main import main
 
 main()

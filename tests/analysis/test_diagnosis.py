@@ -8,10 +8,10 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.preprocessing import StandardScaler
 
 from heterophily.analysis.diagnosis import ADVICE, diagnose
-from heterophily.analysis.homophily import measure_homophily
-from heterophily.compatibility import observed_compatibility
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Graph
+from heterophily.core.compatibility import observed_compatibility
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
+from heterophily.core.homophily import measure_homophily
 
 CASES = {
     (0.8, "easy", 18): "homophily",

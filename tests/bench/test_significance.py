@@ -18,7 +18,7 @@ from heterophily.bench.significance import (
     paired_differences,
     rank_over_datasets,
 )
-from heterophily.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError
 
 
 def runs(*values, seed=0):

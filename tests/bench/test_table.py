@@ -12,13 +12,13 @@ from statistics import mean, stdev
 import pytest
 from rich.console import Console
 
-from heterophily.bench.records import Record, pack_records, write_record
 from heterophily.bench.significance import TEST_TO_TRAIN, against_best
 from heterophily.bench.table import Entry, build_table
-from heterophily.cli import main
-from heterophily.errors import HeterophilyError
-from heterophily.report.paper import Published
-from heterophily.report.tables import format_of, number, p_text, signed, spelled, text_view
+from heterophily.commands.main import main
+from heterophily.core.errors import HeterophilyError
+from heterophily.data.published import Published
+from heterophily.runs.record import Record, pack_records, write_record
+from heterophily.views.tables import format_of, number, p_text, signed, spelled, text_view
 
 PART = {"train": 48, "val": 32, "test": 20}
 

@@ -4,9 +4,9 @@ from urllib.parse import urlparse
 
 import pytest
 
+from heterophily.core.errors import HeterophilyError
 from heterophily.data.catalog import CATALOG, lookup
 from heterophily.data.formats import FORMATS
-from heterophily.errors import HeterophilyError
 
 PAPER = (
     "roman-empire",

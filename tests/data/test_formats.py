@@ -9,9 +9,9 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.sparse import Matrix
 from heterophily.data.formats import FORMATS, read_format, sparse_if_worth
-from heterophily.errors import HeterophilyError
-from heterophily.sparse import Matrix
 
 N, F = 7, 6
 A = np.zeros((N, N), dtype=bool)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import PARTS
 from heterophily.data.catalog import CATALOG, lookup
 from heterophily.data.loading import check_sizes, load, open_graph
 from heterophily.data.splits import draw_split
 from heterophily.data.store import VARIABLE
-from heterophily.errors import HeterophilyError
-from heterophily.graph import PARTS
 
 ABSENT = ("roman-empire", "amazon-ratings", "wikics")  # no machine of ours has had these files
 

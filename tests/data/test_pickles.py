@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from heterophily.core.errors import HeterophilyError
 from heterophily.data.pickles import read_pickle, read_pickled_npz
-from heterophily.errors import HeterophilyError
 
 
 class Evil:

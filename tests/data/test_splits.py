@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 import torch
 
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import PARTS, Graph
 from heterophily.data.catalog import lookup
 from heterophily.data.splits import draw_split, official_splits, random_splits
 from heterophily.data.store import VARIABLE, find
-from heterophily.errors import HeterophilyError
-from heterophily.graph import PARTS, Graph
 
 # The paper's table of datasets: nodes of training, validation and test set.
 SIZES = {

@@ -3,7 +3,9 @@ import pytest
 import torch
 from scipy import stats
 
-from heterophily.compatibility import discriminability, observed_compatibility
+from heterophily.core.compatibility import discriminability, observed_compatibility
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
 from heterophily.data.synthetic import (
     DEGREES,
     HOMOPHILY,
@@ -16,8 +18,6 @@ from heterophily.data.synthetic import (
     target_matrix,
     twelve_graphs,
 )
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Graph
 
 CORA = (351, 217, 418, 818, 426, 298, 180)
 Q = {

@@ -7,7 +7,7 @@ import torch
 from heterophily import Graph, HeterophilyError, Split, build
 from heterophily.htmp.recipe import COMMON
 from heterophily.models import CLASSICS, PUBLISHED, REGISTRY
-from heterophily.report.fidelity import page
+from heterophily.views.fidelity import page
 
 N, F, K = 24, 150, 3
 ENTRIES = tuple(REGISTRY.values())

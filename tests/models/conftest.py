@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from heterophily.graph import Graph
-from heterophily.sparse import Matrix
+from heterophily.core.graph import Graph
+from heterophily.core.sparse import Matrix
 
 N, F, K = 20, 7, 3
 
@@ -165,7 +165,7 @@ def marked_dropout(monkeypatch):
         rates.append(p)
         return mark(x, p)
 
-    for module in ("sparse", "htmp.part", "htmp.guidance"):
+    for module in ("core.sparse", "htmp.part", "htmp.guidance"):
         monkeypatch.setattr(f"heterophily.{module}.dropout", dropout)
     return rates
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.building import build
+from heterophily.models.building import build
 
 P = 0.4
 

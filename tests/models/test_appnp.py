@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from heterophily.dropout import dropout
-from heterophily.htmp.building import build
+from heterophily.core.dropout import dropout
+from heterophily.models.building import build
 from heterophily.training.optimizers import make_optimizers
 
 P, Q, ALPHA, T = 0.4, 0.3, 0.15, 4
@@ -44,7 +44,7 @@ def test_every_step_drops_other_entries(small_graph, monkeypatch):
         found.append(dropout(*arguments))
         return found[-1]
 
-    monkeypatch.setattr("heterophily.sparse.dropout", noted)
+    monkeypatch.setattr("heterophily.core.sparse.dropout", noted)
     graph = small_graph()
     build("appnp", graph, n_layers=2, dropout=0.0, edge_dropout=0.5)(graph)
     first, second = found

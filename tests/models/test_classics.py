@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.building import build
+from heterophily.models.building import build
 
 P, Q, WIDTH, LAYERS = 0.4, 0.3, 5, 2
 

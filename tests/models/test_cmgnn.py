@@ -11,8 +11,8 @@ from torch.nn import functional as F
 
 from heterophily import HeterophilyError
 from heterophily.htmp.belief import Belief
-from heterophily.htmp.building import build
-from heterophily.losses import Discrimination
+from heterophily.htmp.losses import Discrimination
+from heterophily.models.building import build
 from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
 
 P, K, N = 0.4, 3, 20

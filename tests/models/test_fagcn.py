@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from heterophily.htmp.building import build
 from heterophily.htmp.guidance import SignedAttention
+from heterophily.models.building import build
 
 P, EPSILON, WIDTH = 0.4, 0.35, 5
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.building import build
+from heterophily.models.building import build
 
 P, Q, HEADS = 0.4, 0.3, 2
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.building import build
-from heterophily.losses import GateLoss
+from heterophily.htmp.losses import GateLoss
+from heterophily.models.building import build
 
 QUIRKS = {"loops": True, "ego": True, "parity": True}
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from heterophily.htmp.building import build
+from heterophily.models.building import build
 from heterophily.training.optimizers import make_optimizers
 
 P, ALPHA, LAMBDA = 0.4, 0.3, 0.8

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.building import build
 from heterophily.htmp.relations import cosines
+from heterophily.models.building import build
 
 
 def normalised(graph, dense, normalisation):

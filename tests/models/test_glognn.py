@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from heterophily.htmp.building import build
+from heterophily.models.building import build
 
 VARIANTS = ("glognn", "glognn++")
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from heterophily.errors import HeterophilyError
-from heterophily.htmp.building import build
+from heterophily.core.errors import HeterophilyError
+from heterophily.models.building import build
 from heterophily.training.optimizers import make_optimizers
 
 P, Q, T = 0.4, 0.3, 4

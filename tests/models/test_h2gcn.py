@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.graph import Graph
-from heterophily.htmp.building import build
+from heterophily.core.graph import Graph
+from heterophily.models.building import build
 
 
 def second_hop(graph, dense, rule):

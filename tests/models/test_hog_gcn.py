@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.building import build
+from heterophily.models.building import build
 from heterophily.training.optimizers import make_optimizers
 
 SMALL = {"width": 6, "second_width": 5, "attribute_width": 4}

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.errors import HeterophilyError
-from heterophily.htmp.building import build
+from heterophily.core.errors import HeterophilyError
+from heterophily.models.building import build
 
 P1, P2, WIDTH, CHUNKS, LAYERS = 0.4, 0.3, 6, 3, 3
 

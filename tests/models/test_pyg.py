@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 
-from heterophily.htmp.building import build
+from heterophily.models.building import build
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # PyG uses what PyTorch deprecates

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.building import build
-from heterophily.losses import similar_pairs
+from heterophily.htmp.losses import similar_pairs
+from heterophily.models.building import build
 
 
 def features(graph, dense):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from heterophily.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError
 from heterophily.models import REGISTRY
 
 # method: switch: library default, reference preset

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.errors import HeterophilyError
-from heterophily.htmp.building import build
+from heterophily.core.errors import HeterophilyError
+from heterophily.models.building import build
 
 SMALL = {"width": 4, "n_heads": 2, "embedding_width": 5}
 

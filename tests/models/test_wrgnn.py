@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.building import build
-from heterophily.sparse import Matrix
+from heterophily.core.sparse import Matrix
+from heterophily.models.building import build
 
 
 def relation(channel, graph):

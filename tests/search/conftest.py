@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from heterophily import Graph, Split
-from heterophily.search import driver, search, study, summary
+from heterophily.search import optimize as driver
+from heterophily.search import search, study
+from heterophily.views import search as summary
 
 N, F, K = 60, 12, 3
 

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from heterophily.cli import main
+from heterophily.commands.main import main
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import scipy.sparse as sp
 import torch
 
 from heterophily import HeterophilyError, NodeClassifier, build
+from heterophily.core.spaces import Choice
 from heterophily.models import REGISTRY, find_recipe
-from heterophily.report.models import row_of
 from heterophily.search.components import MENU, SETTINGS, STARTS, Mechanism, mechanism
 from heterophily.search.source import recipe_source, write_recipe
-from heterophily.search.space import Choice
 from heterophily.training.trainer import train
+from heterophily.views.models import row_of
 
 WORDS = {"max_epochs": 2, "width": 32}
 

@@ -5,8 +5,8 @@ import tomllib
 import pytest
 
 from heterophily import HeterophilyError
+from heterophily.models.settings import source_of, tuned
 from heterophily.search.settings_file import check_settings, with_table, write_settings
-from heterophily.settings import source_of, tuned
 
 OLD = """# What this is.
 # And more.

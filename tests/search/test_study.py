@@ -8,6 +8,7 @@ import optuna
 import psutil
 import pytest
 
+from heterophily.search.problem import Tuning
 from heterophily.search.study import (
     TRIES,
     Task,
@@ -17,7 +18,6 @@ from heterophily.search.study import (
     recover,
     run_next,
 )
-from heterophily.search.subject import Tuning
 
 GONE = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": 0.0}
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from heterophily.compatibility import observed_compatibility
+from heterophily.core.compatibility import observed_compatibility
 from heterophily.studies import compatibility
 from heterophily.studies.compatibility import START, study_compatibility
 from heterophily.studies.matrices import matrix_of, matrix_rows

@@ -77,7 +77,7 @@ def made(dataset, model, paper):
 def test_the_figure_shows_means_and_the_papers_line(tmp_path, monkeypatch, no_training):
     no_training()
     shown = []
-    monkeypatch.setattr("heterophily.report.figures.save_figure", lambda f, p: shown.append(f) or p)
+    monkeypatch.setattr("heterophily.views.figures.save_figure", lambda f, p: shown.append(f) or p)
     rows = [*made("a", "cmgnn", 40.0), *made("a", "gcn", None), *made("b", "gcn", None)]
     degrees.draw(Study("degrees", None, {"": rows}), tmp_path)
     first, second = shown[0].axes[:2]

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from heterophily import build
-from heterophily.compatibility import discriminability
-from heterophily.errors import HeterophilyError
+from heterophily.core.compatibility import discriminability
+from heterophily.core.errors import HeterophilyError
 from heterophily.models import REGISTRY
 from heterophily.studies import desired
 from heterophily.studies.desired import desired_compatibility, mixing_weights, study_desired, way_of

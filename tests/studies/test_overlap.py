@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from heterophily import Graph
-from heterophily.compatibility import neighborhood_overlap
-from heterophily.errors import HeterophilyError
+from heterophily.core.compatibility import neighborhood_overlap
+from heterophily.core.errors import HeterophilyError
 from heterophily.studies import overlap
 from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.overlap import positions, study_overlap

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heterophily import Graph, build
-from heterophily.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError
 from heterophily.studies import runtime
 from heterophily.studies.runtime import (
     exponent,

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from heterophily.compatibility import discriminability, observed_compatibility
+from heterophily.core.compatibility import discriminability, observed_compatibility
+from heterophily.core.errors import HeterophilyError
 from heterophily.data.synthetic import digits, synthetic_graph
-from heterophily.errors import HeterophilyError
-from heterophily.settings import tuned
+from heterophily.models.settings import tuned
 from heterophily.studies import synthetic
 from heterophily.studies.synthetic import study_sweep, study_synthetic, swept_graph
 from heterophily.studies.tidy import Study, values_of, where
@@ -124,7 +124,7 @@ def test_the_papers_numbers_stand_beside():
 
 def test_the_figure_has_a_line_per_kind_and_one_for_features_alone(study, tmp_path, monkeypatch):
     shown = []
-    monkeypatch.setattr("heterophily.report.figures.save_figure", lambda f, p: shown.append(f) or p)
+    monkeypatch.setattr("heterophily.views.figures.save_figure", lambda f, p: shown.append(f) or p)
     synthetic.draw(study, tmp_path)
     texts = [text.get_text() for text in shown[0].legends[0].get_texts()]
     assert texts == ["gcn, easy", "gcn, hard", "mlp"]

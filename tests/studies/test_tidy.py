@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from heterophily.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError
 from heterophily.studies.tidy import (
     Study,
     deviation_of,

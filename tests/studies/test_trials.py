@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from heterophily import Split
-from heterophily.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError
 from heterophily.models import REGISTRY
 from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
+from heterophily.models.settings import tuned
 from heterophily.models.simp_gcn import SIMP_GCN
-from heterophily.settings import tuned
 from heterophily.studies.tidy import Study, where
 from heterophily.studies.trials import run_trials, splits_of, trials_of
 from heterophily.training.trainer import train

@@ -10,10 +10,10 @@ import torch
 from torch.nn import functional as F
 
 from heterophily import Graph, HeterophilyError, NodeClassifier
-from heterophily.htmp import layerwise
 from heterophily.htmp.belief import prototype_features
+from heterophily.htmp.execution import blockwise as layerwise
+from heterophily.htmp.losses import classification
 from heterophily.htmp.network import Network
-from heterophily.losses import classification
 from heterophily.models import REGISTRY
 from heterophily.training.batches import BatchTrainer, class_sums
 from heterophily.training.seeds import derived_seed
@@ -228,6 +228,6 @@ def test_two_processes_make_the_steps_of_one(graph, split, tmp_path):
 
 
 def test_several_processes_want_batches(run, monkeypatch):
-    monkeypatch.setattr("heterophily.processes.count", lambda: 2)
+    monkeypatch.setattr("heterophily.core.processes.count", lambda: 2)
     with pytest.raises(HeterophilyError, match="give a batch_size"):
         run("gcn")

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from heterophily.analysis.homophily import Homophily, measure_homophily
-from heterophily.compatibility import (
+from heterophily.analysis.audit import Audit, examine
+from heterophily.core.compatibility import (
     discriminability,
     neighborhood_accuracy,
     neighborhood_overlap,
     observed_compatibility,
     similarity,
 )
-from heterophily.data.audit import Audit, examine
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Graph
-from heterophily.sparse import Matrix
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
+from heterophily.core.homophily import Homophily, measure_homophily
+from heterophily.core.sparse import Matrix
 
 HOMOPHILOUS = 0.5  # adjusted homophily: 0 is random wiring; citation graphs lie above 0.65
 TELLING = 0.05  # what must be told beyond always guessing the largest class
@@ -130,7 +130,7 @@ class Diagnosis:
 
     def plot(self, path: Path | str) -> Path:
         """Draw the compatibility matrix as a heat map; the ending of `path` chooses the format."""
-        from heterophily.report.figures import save_compatibility
+        from heterophily.views.figures import save_compatibility
 
         return save_compatibility(self.compatibility, self.class_names, path, title=self.name)
 

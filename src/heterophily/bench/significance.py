@@ -21,7 +21,7 @@ from statistics import fmean, variance
 import numpy as np
 from scipy import stats
 
-from heterophily.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError
 
 ALPHA = 0.05
 TEST_TO_TRAIN = 0.2 / 0.48  # of the paper's splits: 48 % train, 32 % validation, 20 % test

@@ -13,7 +13,6 @@ from typing import Any
 
 from scipy.stats import rankdata
 
-from heterophily.bench.records import Record, latest
 from heterophily.bench.significance import (
     ALPHA,
     TEST_TO_TRAIN,
@@ -24,9 +23,10 @@ from heterophily.bench.significance import (
     paired_means,
     rank_over_datasets,
 )
-from heterophily.errors import HeterophilyError, unknown_name
-from heterophily.report import paper
-from heterophily.report.paper import Published
+from heterophily.core.errors import HeterophilyError, unknown_name
+from heterophily.data import published as paper
+from heterophily.data.published import Published
+from heterophily.runs.record import Record, latest
 
 MARKS = {"memory": "OOM", "time": "time", "error": "error"}  # other failures are run again
 MISSING = "–"

@@ -7,7 +7,7 @@ those of the symmetrised graph without self-loops, and `paper_counts` says which
 
 from dataclasses import dataclass
 
-from heterophily.errors import unknown_name
+from heterophily.core.errors import unknown_name
 
 PLATONOV = "Platonov et al., A critical look at the evaluation of GNNs under heterophily, ICLR 2023"
 PEI = "Pei et al., Geom-GCN: Geometric graph convolutional networks, ICLR 2020"

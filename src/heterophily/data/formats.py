@@ -13,9 +13,9 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
 from heterophily.data.pickles import read_pickle, read_pickled_npz
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Graph
 
 SPARSE_BELOW = 0.1
 

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from heterophily.core.errors import HeterophilyError, unknown_name
+from heterophily.core.graph import Graph
 from heterophily.data.catalog import CATALOG, Dataset, lookup
 from heterophily.data.formats import read_format
 from heterophily.data.splits import official_splits, random_splits
 from heterophily.data.store import fetch, find
 from heterophily.data.synthetic import EMBEDDED, embedded
-from heterophily.errors import HeterophilyError, unknown_name
-from heterophily.graph import Graph
 
 
 def load(name: str, *, seed: int | None = None) -> Graph:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
 
-from heterophily.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError
 
 _RECONSTRUCT = np.empty(0).__reduce__()[0]  # NumPy's own array constructor, wherever it lives
 

@@ -5,9 +5,9 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from heterophily.errors import HeterophilyError
-from heterophily.files import npz_splits
-from heterophily.graph import PARTS, Graph, Split
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import npz_splits
+from heterophily.core.graph import PARTS, Graph, Split
 
 TRAIN, VAL = 0.48, 0.32  # the remaining fifth is the test set
 N_SPLITS = 10

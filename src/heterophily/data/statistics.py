@@ -2,11 +2,11 @@
 
 from dataclasses import asdict, dataclass
 
-from heterophily.analysis.homophily import measure_homophily
+from heterophily.core.graph import PARTS
+from heterophily.core.homophily import measure_homophily
 from heterophily.data.catalog import Dataset
 from heterophily.data.loading import load
 from heterophily.data.store import is_present
-from heterophily.graph import PARTS
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import os
 import sys
 from pathlib import Path
 
+from heterophily.core.errors import HeterophilyError
 from heterophily.data.catalog import Dataset, File
-from heterophily.errors import HeterophilyError
 
 VARIABLE = "HETEROPHILY_DATA"
 RETRIES = 2

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from heterophily.errors import HeterophilyError, unknown_name
-from heterophily.graph import Graph
+from heterophily.core.errors import HeterophilyError, unknown_name
+from heterophily.core.graph import Graph
 
 EMBEDDED = "digits"
 HOMOPHILY = {"low": 0.2, "mid": 0.5, "high": 0.8}

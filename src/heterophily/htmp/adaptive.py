@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from heterophily.core.gates import gated_sum
 from heterophily.htmp.combine import Combine, Messages
-from heterophily.htmp.gates import gated_sum
 from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, Text, scalar, uniform
 
 

@@ -17,14 +17,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heterophily.compatibility import degree_weights, estimated_compatibility, norm1
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Features, Graph
+from heterophily.core.compatibility import degree_weights, estimated_compatibility, norm1
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Features, Graph
+from heterophily.core.sparse import Matrix, Pattern
+from heterophily.htmp.execution.batch import Sample
 from heterophily.htmp.guidance import Guidance, Seen
 from heterophily.htmp.neighborhoods import Neighborhood
 from heterophily.htmp.part import Number, Setting, Text, choose
-from heterophily.htmp.sample import Sample
-from heterophily.sparse import Matrix, Pattern
 
 HEARD = ("predicted", "masked", "true")
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
+from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.part import Flag, choose
-from heterophily.sparse import Matrix, Pattern
 
 if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from heterophily.dense import product
-from heterophily.errors import HeterophilyError
-from heterophily.htmp.blending import blend
+from heterophily.core.dense import product
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.fused import blend
 from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, Text, choose
 
 Messages = Sequence[Tensor]

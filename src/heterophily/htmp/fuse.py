@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heterophily.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError
 from heterophily.htmp.part import Number, Text, choose
 
 LAWS = ("ppr", "nppr", "sgc", "random")

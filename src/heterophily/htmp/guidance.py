@@ -16,14 +16,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from heterophily.dense import product
-from heterophily.dropout import dropout
-from heterophily.graph import Graph
+from heterophily.core.dense import product
+from heterophily.core.dropout import dropout
+from heterophily.core.graph import Graph
+from heterophily.core.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
 from heterophily.htmp.channel import Channel, Complement, Diagonal, Identity, Repeated
+from heterophily.htmp.execution.batch import Drawn
 from heterophily.htmp.neighborhoods import RELATIONS, Ego, Geometric, Indicator, indicator_of
 from heterophily.htmp.part import Scene, Size, Text, choose, matrix, uniform
-from heterophily.htmp.sample import Drawn
-from heterophily.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
 
 MANY = 2**24  # values of attention, entries times heads, that may be kept at once: 64 MB each time
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heterophily.graph import Graph
+from heterophily.core.graph import Graph
 from heterophily.htmp.channel import Channel, apply_all
 from heterophily.htmp.combine import Combine
 from heterophily.htmp.guidance import Seen

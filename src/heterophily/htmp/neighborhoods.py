@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from heterophily.graph import Graph
+from heterophily.core.graph import Graph
+from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.part import Flag, Number, Text, choose
-from heterophily.sparse import Matrix, Pattern
 
 if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance
@@ -125,7 +125,7 @@ class Hop(Neighborhood):
 
     def indicator(self, graph: Graph) -> Pattern:
         """1[distance = k]."""
-        from heterophily.htmp.hops import hop, second_hop
+        from heterophily.htmp.algorithms.hops import hop, second_hop
 
         if self.k == 2:
             return second_hop(graph.symmetric, rule=str(self.rule), limit=int(self.limit))
@@ -172,7 +172,7 @@ class PathCounts(Neighborhood):
 
     def indicator(self, graph: Graph) -> Matrix:
         """(A + I)^k."""
-        from heterophily.htmp.hops import path_counts
+        from heterophily.htmp.algorithms.hops import path_counts
 
         counts = in_precision(path_counts(graph.symmetric, k=self.k))
         binary = self.hop_weights == "binary"
@@ -188,7 +188,7 @@ class CommonNeighbors(Neighborhood):
 
     def indicator(self, graph: Graph) -> Pattern:
         """1[(A²)_ij ≥ n, A_ij = 0] + I."""
-        from heterophily.htmp.hops import common_neighbors
+        from heterophily.htmp.algorithms.hops import common_neighbors
 
         return with_diagonal(common_neighbors(graph.symmetric, at_least=self.at_least))
 
@@ -212,8 +212,8 @@ class FeatureNeighbors(Neighborhood):
 
     def indicator(self, graph: Graph) -> Indicator:
         """Top k of the cosine similarities, or their symmetrised indicator."""
-        from heterophily.htmp.cache import cached
-        from heterophily.htmp.knn import nearest_features
+        from heterophily.htmp.algorithms.cache import cached
+        from heterophily.htmp.algorithms.knn import nearest_features
 
         found = cached(
             graph.structure_checksum,
@@ -251,8 +251,8 @@ class Geometric(Neighborhood):
 
 def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pattern]:
     """All eight relations of Geom-GCN, computed once per graph."""
-    from heterophily.htmp.cache import cached
-    from heterophily.htmp.geometry import quadrant_patterns
+    from heterophily.htmp.algorithms.cache import cached
+    from heterophily.htmp.algorithms.geometry import quadrant_patterns
 
     def compute() -> dict[str, Matrix | Pattern]:
         found = quadrant_patterns(graph.symmetric, overlap=overlap)
@@ -273,8 +273,8 @@ class Structural(Neighborhood):
 
     def indicator(self, graph: Graph) -> Matrix:
         """ω_t(u→v) = exp(-f_t(u,v)) / Σ_v' exp(-f_t(u,v')), stored at the receiver v."""
-        from heterophily.htmp.cache import cached
-        from heterophily.htmp.structural import structural_relations
+        from heterophily.htmp.algorithms.cache import cached
+        from heterophily.htmp.algorithms.structural import structural_relations
 
         key = f"structural {self.max_depth} {self.duplicates}"
 

@@ -10,19 +10,19 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Features, Graph
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.features import normalised
+from heterophily.core.graph import Features, Graph
 from heterophily.htmp.belief import Belief, Mind
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Only
 from heterophily.htmp.encoder import AsIs, Embed
-from heterophily.htmp.ending import head_fits_inside, with_head
-from heterophily.htmp.features import normalised
+from heterophily.htmp.execution.batch import Sample, origin
+from heterophily.htmp.execution.fold_head import head_fits_inside, with_head
 from heterophily.htmp.layer import Layer
+from heterophily.htmp.losses import classification
 from heterophily.htmp.part import Dense, Scene, Size, Weights, drop
 from heterophily.htmp.recipe import Recipe
-from heterophily.htmp.sample import Sample, origin
-from heterophily.losses import classification
 
 
 @dataclasses.dataclass(frozen=True)

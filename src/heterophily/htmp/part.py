@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heterophily.dense import product
-from heterophily.dropout import dropout
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Features, Graph
-from heterophily.sparse import Matrix
+from heterophily.core.dense import product
+from heterophily.core.dropout import dropout
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Features, Graph
+from heterophily.core.sparse import Matrix
 
 # Fields of parts: a value, or a `Setting` until the network is built.
 Number = Any

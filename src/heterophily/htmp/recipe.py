@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heterophily.errors import HeterophilyError, unknown_name
+from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.htmp.belief import Belief
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Combine, Only

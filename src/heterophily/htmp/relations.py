@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from heterophily.core.sparse import Matrix, Pattern, sddmm
+from heterophily.htmp.algorithms.homophily_degrees import homophily
 from heterophily.htmp.guidance import Guidance, Seen, SymmetricMean, end_sums, pattern_of
-from heterophily.htmp.homophily import homophily
 from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.part import Dense, Number, Size, Text, choose, scalar
-from heterophily.sparse import Matrix, Pattern, sddmm
 
 FLOOR = 1e-8  # of a product of two lengths
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heterophily.dense import product
+from heterophily.core.dense import product
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.part import Flag, Number, Size, Text, choose, matrix, vector
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from heterophily.errors import HeterophilyError, unknown_name
+from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.htmp.recipe import Recipe
 from heterophily.models.acm_gcn import ACM_GCN
 from heterophily.models.appnp import APPNP

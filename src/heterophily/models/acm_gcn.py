@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.adaptive import AdaptiveSum
 from heterophily.htmp.guidance import Rest, RowMean, Uniform
 from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.transform import Own
-from heterophily.search.space import Choice
 
 EXTRA = Setting("extra_self_loop")
 STRUCTURE = replace((Raw(loops=EXTRA) * Uniform()).hearing("nodes"), activation="after")

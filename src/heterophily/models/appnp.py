@@ -1,5 +1,6 @@
 """APPNP: predict first, then propagate with a personalised PageRank."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Predict
 from heterophily.htmp.guidance import SymmetricMean, Uniform
@@ -7,7 +8,6 @@ from heterophily.htmp.neighborhoods import Ego, WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.transform import Keep
-from heterophily.search.space import Choice
 
 APPNP = Recipe(
     name="appnp",

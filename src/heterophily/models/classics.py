@@ -6,6 +6,7 @@ rows of their own.
 
 from dataclasses import replace
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import Add, Only
 from heterophily.htmp.encoder import Embed, Link
 from heterophily.htmp.guidance import RowMean, Uniform
@@ -15,7 +16,6 @@ from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.htmp.transform import Own
 from heterophily.models.gat import GAT
 from heterophily.models.gcn import GCN
-from heterophily.search.space import Choice
 
 LUO = "Luo et al., Classic GNNs are strong baselines: reassessing GNNs for node classification, NeurIPS 2024"
 P = Setting("dropout")

@@ -2,18 +2,18 @@
 
 from dataclasses import replace
 
+from heterophily.core import spaces as space
+from heterophily.core.spaces import Choice
 from heterophily.htmp.adaptive import DegreeGatedSum
 from heterophily.htmp.belief import Belief, Desired, Prototypes
 from heterophily.htmp.encoder import Embed, EmbedBoth
 from heterophily.htmp.fuse import ConcatLayers
 from heterophily.htmp.guidance import RowMean, Uniform
+from heterophily.htmp.losses import Discrimination
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.htmp.transform import Own
-from heterophily.losses import Discrimination
-from heterophily.search import space
-from heterophily.search.space import Choice
 
 P = Setting("dropout")
 

@@ -1,5 +1,6 @@
 """FAGCN: attention of either sign, so that messages may be subtracted."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import SignedAttention, Uniform
@@ -7,7 +8,6 @@ from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.htmp.transform import Keep
-from heterophily.search.space import Choice
 
 P = Setting("dropout")
 

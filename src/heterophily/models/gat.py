@@ -1,11 +1,11 @@
 """GAT: attention over neighbors and the node itself."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.guidance import Attention
 from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.transform import Own
-from heterophily.search.space import Choice
 
 GAT = Recipe(
     name="gat",

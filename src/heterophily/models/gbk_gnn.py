@@ -1,13 +1,13 @@
 """GBK-GNN: one kernel for similar and one for dissimilar neighbors, chosen by a trained gate."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import Add
 from heterophily.htmp.guidance import Gate, Uniform
+from heterophily.htmp.losses import GateLoss
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.transform import Own
-from heterophily.losses import GateLoss
-from heterophily.search.space import Choice
 
 NEIGHBORS = Raw(loops=Setting("gate_self_loops"))
 

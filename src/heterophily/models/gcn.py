@@ -1,9 +1,9 @@
 """GCN: the symmetric average over neighbors and the node itself."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.recipe import Recipe
-from heterophily.search.space import Choice
 
 GCN = Recipe(
     name="gcn",

@@ -1,5 +1,6 @@
 """GCNII: initial residual and near-identity weights, so that depth does no harm."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import SymmetricMean, Uniform
@@ -7,7 +8,6 @@ from heterophily.htmp.neighborhoods import Ego, WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Apart, Dropout, Head, Recipe
 from heterophily.htmp.transform import NearIdentity
-from heterophily.search.space import Choice
 
 P = Setting("dropout")
 

@@ -1,12 +1,12 @@
 """Geom-GCN: neighbors by where they lie in a planar embedding of the graph."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import Concat
 from heterophily.htmp.guidance import RelationMean
 from heterophily.htmp.neighborhoods import Ego, Geometric
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.transform import Own
-from heterophily.search.space import Choice
 
 MEAN = RelationMean(Setting("degree"), Setting("overlap"))
 

@@ -1,5 +1,6 @@
 """GGCN: neighbors with positive and with negative similarity apart, corrected for degree."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.adaptive import GlobalSum
 from heterophily.htmp.guidance import Uniform
 from heterophily.htmp.neighborhoods import Ego, Signed
@@ -8,7 +9,6 @@ from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.relations import SignedSimilarity
 from heterophily.htmp.skip import DecayedSkip
 from heterophily.htmp.transform import Shared
-from heterophily.search.space import Choice
 
 GGCN = Recipe(
     name="ggcn",

@@ -1,5 +1,6 @@
 """GloGNN: every node hears every node, with coefficients in closed form."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import PredictBoth
 from heterophily.htmp.guidance import Uniform
@@ -8,7 +9,6 @@ from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.relations import ClosedForm
 from heterophily.htmp.transform import Keep
-from heterophily.search.space import Choice
 
 GLOGNN = Recipe(
     name="glognn",

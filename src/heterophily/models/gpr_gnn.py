@@ -1,5 +1,6 @@
 """GPR-GNN: predict first, then a learned weight for every hop."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.encoder import Predict
 from heterophily.htmp.fuse import AdaptiveLayers
 from heterophily.htmp.guidance import SymmetricMean
@@ -7,7 +8,6 @@ from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.transform import Keep
-from heterophily.search.space import Choice
 
 GPR_GNN = Recipe(
     name="gpr-gnn",

@@ -1,5 +1,6 @@
 """H2GCN: ego apart from neighbors, the second hop apart from the first, all layers kept."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import Concat
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.fuse import ConcatLayers
@@ -8,7 +9,6 @@ from heterophily.htmp.neighborhoods import Hop
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.htmp.transform import Keep
-from heterophily.search.space import Choice
 
 H2GCN = Recipe(
     name="h2gcn",

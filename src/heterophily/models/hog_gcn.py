@@ -1,14 +1,14 @@
 """HOG-GCN: neighbors within two hops, weighed by an estimated degree of homophily."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import LearnedAdd
 from heterophily.htmp.guidance import Uniform
+from heterophily.htmp.losses import AttributeLoss, PropagationLoss
 from heterophily.htmp.neighborhoods import Ego, PathCounts
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Apart, Dropout, Head, Recipe
 from heterophily.htmp.relations import EstimatedHomophily
 from heterophily.htmp.transform import Own
-from heterophily.losses import AttributeLoss, PropagationLoss
-from heterophily.search.space import Choice
 
 HOG_GCN = Recipe(
     name="hog-gcn",

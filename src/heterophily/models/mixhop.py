@@ -1,13 +1,13 @@
 """MixHop: powers of the adjacency side by side."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import Concat
 from heterophily.htmp.guidance import SymmetricMean
+from heterophily.htmp.losses import GroupLasso
 from heterophily.htmp.neighborhoods import Power
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.htmp.transform import Own
-from heterophily.losses import GroupLasso
-from heterophily.search.space import Choice
 
 EXTRA = Setting("extra_self_loop")
 

@@ -1,10 +1,10 @@
 """MLP: features alone, the graph ignored."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.guidance import Uniform
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.transform import Own
-from heterophily.search.space import Choice
 
 MLP = Recipe(
     name="mlp",

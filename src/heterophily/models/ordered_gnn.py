@@ -1,5 +1,6 @@
 """OrderedGNN: a gate that orders the dimensions of the node and of its neighborhood."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import AdaptiveConcat
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import RowMean, Uniform
@@ -7,7 +8,6 @@ from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.htmp.transform import Keep
-from heterophily.search.space import Choice
 
 ORDERED_GNN = Recipe(
     name="ordered-gnn",

@@ -1,13 +1,13 @@
 """SimP-GCN: the graph, the nearest neighbors by features, and the node, balanced for each node."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.adaptive import SimilaritySum
 from heterophily.htmp.guidance import SymmetricMean, Uniform
+from heterophily.htmp.losses import SimilarityLoss
 from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.transform import Shared
-from heterophily.losses import SimilarityLoss
-from heterophily.search.space import Choice
 
 SIMP_GCN = Recipe(
     name="simp-gcn",

@@ -1,12 +1,12 @@
 """UGCN: a network per neighborhood (raw, second hop, features), mixed for each node at the end."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.adaptive import AttentionSum
 from heterophily.htmp.guidance import Attention
 from heterophily.htmp.neighborhoods import CommonNeighbors, FeatureNeighbors, WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.htmp.transform import Own
-from heterophily.search.space import Choice
 
 P = Setting("dropout")
 NEAREST = FeatureNeighbors(

@@ -1,12 +1,12 @@
 """WRGNN, as WRGAT: the graph and relations of structural similarity, with attention in each."""
 
+from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import Add
 from heterophily.htmp.guidance import Attention, Uniform
 from heterophily.htmp.neighborhoods import Ego, Raw, Structural
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.transform import Own
-from heterophily.search.space import Choice
 
 MAX_DEPTH = 10
 WITHIN = Attention(aggregate=Setting("aggregate"), law="relation")

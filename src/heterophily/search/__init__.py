@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heterophily.search.driver import search as search
-    from heterophily.search.found import Attempt as Attempt
-    from heterophily.search.found import Found as Found
+    from heterophily.search.optimize import search as search
+    from heterophily.search.result import Attempt as Attempt
+    from heterophily.search.result import Found as Found
 
-_HOMES = {"Attempt": "found", "Found": "found", "search": "driver"}
+_HOMES = {"Attempt": "result", "Found": "result", "search": "optimize"}
 
 __all__ = list(_HOMES)
 

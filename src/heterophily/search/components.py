@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from heterophily.errors import unknown_name
+from heterophily.core import spaces as space
+from heterophily.core.errors import unknown_name
+from heterophily.core.spaces import Choice, LogUniform
 from heterophily.htmp.adaptive import AdaptiveSum, AttentionSum, DegreeGatedSum, GlobalSum
 from heterophily.htmp.belief import Belief, Desired, Prototypes
 from heterophily.htmp.channel import Channel
@@ -33,6 +35,7 @@ from heterophily.htmp.guidance import (
     SymmetricMean,
     Uniform,
 )
+from heterophily.htmp.losses import Discrimination
 from heterophily.htmp.neighborhoods import (
     Ego,
     FeatureNeighbors,
@@ -46,11 +49,8 @@ from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import COMMON, Dropout, Head, Recipe
 from heterophily.htmp.relations import SignedSimilarity
 from heterophily.htmp.transform import Keep, Own
-from heterophily.losses import Discrimination
-from heterophily.search import space
+from heterophily.search.problem import Ask, Candidate, Space, check_choice
 from heterophily.search.source import identity_of
-from heterophily.search.space import Choice, LogUniform
-from heterophily.search.subject import Ask, Candidate, Space, check_choice
 
 NAME = "htmp"
 P = Setting("dropout")

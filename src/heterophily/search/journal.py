@@ -11,7 +11,7 @@ from filelock import FileLock
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
-from heterophily.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError
 
 
 class KernelLock(JournalFileOpenLock):

@@ -8,9 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from heterophily.errors import HeterophilyError
-from heterophily.files import write_atomically
-from heterophily.settings import read_settings
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import write_atomically
+from heterophily.models.settings import read_settings
 
 HEADER = "# Settings of {model} per dataset. `source` says where a table comes from.\n"
 TABLE = re.compile(r"^\s*\[")

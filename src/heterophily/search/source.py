@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heterophily.bench.plan import own_code
-from heterophily.files import write_atomically
+from heterophily.core.files import write_atomically
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.recipe import Recipe
+from heterophily.runs.job import own_code
 
-SPACES = "heterophily.search.space"
+SPACES = "heterophily.core.spaces"
 
 
 def write_recipe(recipe: Recipe, path: Path, *, words: str) -> Path:

@@ -20,11 +20,11 @@ import torch
 from filelock import FileLock
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from heterophily.estimator import with_validation
-from heterophily.graph import Graph, Split
+from heterophily.core.graph import Graph, Split
+from heterophily.core.spaces import Choice, LogUniform
 from heterophily.search.journal import lock_beside, open_storage
-from heterophily.search.space import Choice, LogUniform
-from heterophily.search.subject import Candidate, Space, Subject, three_digits
+from heterophily.search.problem import Candidate, Space, Subject, three_digits
+from heterophily.training.estimator import with_validation
 from heterophily.training.trainer import train
 
 TRIES = 3  # how often a trial may lose its process before it counts as failed

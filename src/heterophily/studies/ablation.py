@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 
-from heterophily.graph import Graph
-from heterophily.htmp.building import build
+from heterophily.core.graph import Graph
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Only
 from heterophily.htmp.encoder import Embed, Predict
@@ -23,8 +22,9 @@ from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.part import resolve
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
+from heterophily.models.building import build
 from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
-from heterophily.settings import tuned
+from heterophily.models.settings import tuned
 from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
 from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
 
@@ -97,8 +97,8 @@ def measure(trial: Trial) -> Tables:
 
 def in_paper(row: Row) -> float | None:
     """The mean accuracy that the paper prints for the model, variant and dataset of a row, if any."""
-    from heterophily.errors import HeterophilyError
-    from heterophily.report import paper
+    from heterophily.core.errors import HeterophilyError
+    from heterophily.data import published as paper
 
     if row["model"] != "cmgnn":
         return None
@@ -224,8 +224,8 @@ def _levels(rows: Rows) -> tuple[float | None, float | None]:
 
 def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     """One figure per method: the change against the full method, the paper's as diamonds."""
-    from heterophily.report.figures import save_figure
-    from heterophily.studies.drawing import color, legend_below, panels, plain, slug
+    from heterophily.views.drawing import color, legend_below, panels, plain, slug
+    from heterophily.views.figures import save_figure
 
     paths = []
     for model in values_of(study.rows, "model"):

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heterophily.compatibility import discriminability, observed_compatibility
-from heterophily.graph import Graph
+from heterophily.core.compatibility import discriminability, observed_compatibility
+from heterophily.core.graph import Graph
 from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
 from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows
@@ -107,7 +107,7 @@ def _training_labels(trained: Trained) -> tuple[Any, Tensor, int]:
 
 def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     """A pair of heat maps per dataset and method, and the traces of all datasets."""
-    from heterophily.studies.drawing import save_matrices, slug
+    from heterophily.views.drawing import save_matrices, slug
 
     paths = []
     for dataset in values_of(study.tables.get(MATRICES, []), "dataset"):
@@ -122,8 +122,8 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
 
 
 def _draw_traces(study: Study, path: Path) -> list[Path]:
-    from heterophily.report.figures import save_figure
-    from heterophily.studies.drawing import color, leftmost, legend_below, panels, plain
+    from heterophily.views.drawing import color, leftmost, legend_below, panels, plain
+    from heterophily.views.figures import save_figure
 
     traces = study.tables.get(TRACE, [])
     datasets, models = values_of(traces, "dataset"), values_of(traces, "model")

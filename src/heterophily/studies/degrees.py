@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heterophily.graph import Graph
+from heterophily.core.graph import Graph
 from heterophily.htmp.recipe import Recipe
 from heterophily.studies.tidy import Row, Study, mean_of, values_of, where
 from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
@@ -82,7 +82,7 @@ def measure(trial: Trial) -> Tables:
 
 def in_paper(row: Row) -> float | None:
     """The accuracy that the paper prints for the model, dataset and group of a row, if any."""
-    from heterophily.report import paper
+    from heterophily.data import published as paper
 
     printed = paper.degree_accuracy(row["model"], row["dataset"])
     return None if printed is None else printed[group_names().index(row["group"])]
@@ -90,8 +90,8 @@ def in_paper(row: Row) -> float | None:
 
 def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     """A panel per dataset, a line per method, the paper's dashed."""
-    from heterophily.report.figures import save_figure
-    from heterophily.studies.drawing import color, leftmost, legend_below, mark, panels, plain
+    from heterophily.views.drawing import color, leftmost, legend_below, mark, panels, plain
+    from heterophily.views.figures import save_figure
 
     datasets, models = values_of(study.rows, "dataset"), values_of(study.rows, "model")
     if not datasets:

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heterophily.compatibility import discriminability, norm1, observed_compatibility
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Graph
+from heterophily.core.compatibility import discriminability, norm1, observed_compatibility
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
 from heterophily.htmp.adaptive import AdaptiveSum, DegreeGatedSum
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Add, Only, WeightedAdd
@@ -33,7 +33,7 @@ from heterophily.htmp.part import Scene
 from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.transform import Keep
 from heterophily.models import find_recipe
-from heterophily.settings import tuned
+from heterophily.models.settings import tuned
 from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows
 from heterophily.studies.tidy import Row, Study, values_of, where
 from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
@@ -171,7 +171,7 @@ def _scene(network: Network) -> Scene:
 
 def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     """Per dataset: the observed matrix and the one that each method desires, with discriminability."""
-    from heterophily.studies.drawing import save_matrices, slug
+    from heterophily.views.drawing import save_matrices, slug
 
     paths = []
     table = study.tables.get(MATRICES, [])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from heterophily.graph import Graph
+from heterophily.core.graph import Graph
 from heterophily.studies.tidy import Row, Rows, values_of, where
 
 MATRICES = "matrices"  # the table that holds them

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heterophily.compatibility import (
+from heterophily.core.compatibility import (
     neighborhood_overlap,
     observed_compatibility,
     semantic_neighborhoods,
 )
-from heterophily.errors import HeterophilyError, unknown_name
-from heterophily.graph import Graph
+from heterophily.core.errors import HeterophilyError, unknown_name
+from heterophily.core.graph import Graph
 from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.matrices import class_names
 from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
@@ -146,8 +146,8 @@ def positions(graph: Graph, hoods: Tensor, pair: tuple[int, int]) -> Any:
 
 def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     """Per dataset: two classes at low and at high degree, and the overlap of all pairs by degree."""
-    from heterophily.report.figures import save_figure
-    from heterophily.studies.drawing import GREY, color, panels, plain, slug
+    from heterophily.views.drawing import GREY, color, panels, plain, slug
+    from heterophily.views.figures import save_figure
 
     paths = []
     names = group_names()

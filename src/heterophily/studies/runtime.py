@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from heterophily.bench.plan import identity_of
-from heterophily.bench.records import RESULTS_VERSION, digest
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
+from heterophily.core.progress import track
 from heterophily.data.splits import random_splits
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Graph
 from heterophily.models import find_recipe
-from heterophily.progress import track
-from heterophily.settings import tuned
+from heterophily.models.settings import tuned
+from heterophily.runs.job import identity_of
+from heterophily.runs.record import RESULTS_VERSION, digest
 from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
 
 NAME, SCALING = "runtime", "scaling"
@@ -146,7 +146,7 @@ def measure_here(job: Mapping[str, Any]) -> Row:
     """Train for a few epochs in this process: time per epoch, memory and number of weights."""
     import torch
 
-    from heterophily.estimator import with_validation
+    from heterophily.training.estimator import with_validation
     from heterophily.training.trainer import train
 
     if job["threads"]:
@@ -192,7 +192,7 @@ def memory(field: str) -> float:
 
 def in_paper(model: str, dataset: str) -> float | None:
     """Milliseconds per epoch that the paper prints, on its GPU."""
-    from heterophily.report import paper
+    from heterophily.data import published as paper
 
     return paper.run_time(model, dataset)
 
@@ -224,8 +224,8 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
 
 def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     """Methods × datasets: time per epoch and peak memory as heat maps with numbers."""
-    from heterophily.report.figures import save_figure
-    from heterophily.studies.drawing import numbered_map, panels
+    from heterophily.views.drawing import numbered_map, panels
+    from heterophily.views.figures import save_figure
 
     datasets, models = values_of(study.rows, "dataset"), values_of(study.rows, "model")
     if mean_of(study.rows, "milliseconds") is None:
@@ -249,8 +249,8 @@ def _brief(value: float) -> str:
 
 def draw_scaling(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     """Time and memory against edges on logarithmic axes, the fitted exponents in the legend."""
-    from heterophily.report.figures import save_figure
-    from heterophily.studies.drawing import color, mark, panels, plain
+    from heterophily.views.drawing import color, mark, panels, plain
+    from heterophily.views.figures import save_figure
 
     laws = {row["model"]: row for row in exponents(study.rows)}
     if mean_of(study.rows, "milliseconds") is None:

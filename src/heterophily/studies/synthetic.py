@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from heterophily.analysis.homophily import measure_homophily
-from heterophily.compatibility import discriminability, observed_compatibility
+from heterophily.core.compatibility import discriminability, observed_compatibility
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
+from heterophily.core.homophily import measure_homophily
+from heterophily.core.sparse import Pattern
 from heterophily.data.splits import N_SPLITS
 from heterophily.data.synthetic import (
     DEGREES,
@@ -23,12 +26,9 @@ from heterophily.data.synthetic import (
     target_matrix,
     twelve_graphs,
 )
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Graph
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
-from heterophily.settings import tuned
-from heterophily.sparse import Pattern
+from heterophily.models.settings import tuned
 from heterophily.studies.tidy import Row, Study, mean_of, values_of, where
 from heterophily.studies.trials import Tables, Trial, run_trials, splits_of, trials_of
 
@@ -159,7 +159,7 @@ def measure(trial: Trial) -> Tables:
 
 def in_paper(row: Row) -> float | None:
     """The mean accuracy that the paper prints for GCN or MLP on the graphs over Cora."""
-    from heterophily.report import paper
+    from heterophily.data import published as paper
 
     if row["dataset"] != "cora" or row["model"] not in METHODS:
         return None
@@ -170,8 +170,8 @@ def in_paper(row: Row) -> float | None:
 
 def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     """A panel per degree; a line per method and kind over homophily, the paper's numbers as crosses."""
-    from heterophily.report.figures import save_figure
-    from heterophily.studies.drawing import color, legend_below, mark, panels, plain, slug
+    from heterophily.views.drawing import color, legend_below, mark, panels, plain, slug
+    from heterophily.views.figures import save_figure
 
     paths = []
     for dataset in values_of(study.rows, "dataset"):
@@ -220,8 +220,8 @@ def _is(row: Row, kind: str) -> bool:
 
 def draw_sweep(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     """Heat maps of accuracy per method and degree, and accuracy against discriminability beside them."""
-    from heterophily.report.figures import save_figure
-    from heterophily.studies.drawing import numbered_map, panels, plain, slug
+    from heterophily.views.drawing import numbered_map, panels, plain, slug
+    from heterophily.views.figures import save_figure
 
     paths = []
     for dataset in values_of(study.rows, "dataset"):
@@ -264,7 +264,7 @@ def _map(axes: Any, rows: Sequence[Row], limits: tuple[float, float], draw_map: 
 
 
 def _scatter(axes: Any, rows: Sequence[Row], degrees: Sequence[float], *, legend: bool) -> None:
-    from heterophily.studies.drawing import color, mark
+    from heterophily.views.drawing import color, mark
 
     for i, degree in enumerate(degrees):
         own = where(rows, degree=degree)

@@ -16,9 +16,9 @@ from typing import Any
 
 from filelock import FileLock
 
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import write_atomically
 from heterophily.data.catalog import CATALOG
-from heterophily.errors import HeterophilyError
-from heterophily.files import write_atomically
 
 Row = dict[str, Any]  # numbers, text, truth values and None
 Rows = list[Row]

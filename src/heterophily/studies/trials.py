@@ -18,23 +18,23 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from heterophily.bench.plan import identity_of
-from heterophily.bench.records import RESULTS_VERSION, digest
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import write_atomically
+from heterophily.core.graph import Graph, Split
+from heterophily.core.progress import track
+from heterophily.core.sparse import Pattern
 from heterophily.data.splits import N_SPLITS, random_splits
-from heterophily.errors import HeterophilyError
-from heterophily.estimator import with_validation
-from heterophily.files import write_atomically
-from heterophily.graph import Graph, Split
-from heterophily.htmp.building import build
+from heterophily.htmp.losses import Term
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
-from heterophily.losses import Term
 from heterophily.models import find_recipe
-from heterophily.progress import track
-from heterophily.settings import tuned
-from heterophily.sparse import Pattern
+from heterophily.models.building import build
+from heterophily.models.settings import tuned
+from heterophily.runs.job import identity_of
+from heterophily.runs.record import RESULTS_VERSION, digest
 from heterophily.studies.tidy import Row, Rows, Study
+from heterophily.training.estimator import with_validation
 from heterophily.training.trainer import Run, Watch, train
 
 CELL = ("dataset", "model", "variant")  # columns that name what the runs of a cell share

@@ -13,15 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heterophily import processes
-from heterophily.errors import HeterophilyError
-from heterophily.graph import Features, Graph, Split
+from heterophily.core import processes
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Features, Graph, Split
+from heterophily.core.sparse import Matrix
 from heterophily.htmp.belief import prototype_members
-from heterophily.htmp.layerwise import BLOCK, evaluate
+from heterophily.htmp.execution.batch import Sample
+from heterophily.htmp.execution.blockwise import BLOCK, evaluate
+from heterophily.htmp.execution.sampling import Neighbors, Sampler, fans_of
 from heterophily.htmp.network import Network
-from heterophily.htmp.sample import Sample
-from heterophily.htmp.sampling import Neighbors, Sampler, fans_of
-from heterophily.sparse import Matrix
 from heterophily.training.seeds import derived_seed
 from heterophily.training.trainer import Trainer
 

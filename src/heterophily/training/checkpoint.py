@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch.optim import Optimizer
 
-from heterophily.errors import HeterophilyError
-from heterophily.files import write_atomically
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import write_atomically
 from heterophily.htmp.network import Network
 from heterophily.training.stopping import Best
 

@@ -18,22 +18,22 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from heterophily import processes
-from heterophily.errors import HeterophilyError, HeterophilyWarning
-from heterophily.files import NO_ROOM
-from heterophily.graph import Graph, Split
-from heterophily.htmp.building import build
+from heterophily.core import processes
+from heterophily.core.errors import HeterophilyError, HeterophilyWarning
+from heterophily.core.files import NO_ROOM
+from heterophily.core.graph import Graph, Split
+from heterophily.core.machine import keep_freed_memory, peak_memory, return_freed_memory
+from heterophily.htmp.execution.reuse_layers import repeats, shared_layers
+from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.network import Network, Start
 from heterophily.htmp.part import Scene
 from heterophily.htmp.recipe import Recipe
-from heterophily.htmp.sampling import NEIGHBORS, Neighbors
+from heterophily.models.building import build
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
-from heterophily.training.memory import keep_freed_memory, peak_memory, return_freed_memory
 from heterophily.training.metrics import accuracy, all_metrics
 from heterophily.training.optimizers import make_optimizers
 from heterophily.training.progress import progress_bar
 from heterophily.training.seeds import seed_everything
-from heterophily.training.sharing import repeats, shared_layers
 from heterophily.training.stopping import Best
 
 CHECKPOINT_SECONDS = 30.0

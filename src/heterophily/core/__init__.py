@@ -1,0 +1,1 @@
+"""Graphs, sparse and dense operations, label and edge mathematics, files, and errors."""

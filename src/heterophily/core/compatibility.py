@@ -1,0 +1,151 @@
+"""The compatibility matrix M: how classes connect (paper, Section 4).
+
+C (N, K) are one-hot labels, zero where unknown; C_nb = R C (N, K) are semantic neighborhoods, the
+share of each class among a node's neighbors; M = norm1(Cᵀ C_nb) (K, K) is the average
+neighborhood of each class.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from heterophily.core.sparse import Pattern
+
+
+def norm1(rows: Tensor) -> Tensor:
+    """Divide each row by its L1 length; rows of zeros stay zero."""
+    return rows / rows.abs().sum(dim=1, keepdim=True).clamp_min(1e-12)
+
+
+def neighbor_counts(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
+    """A C: how many neighbors of each class a node has, (N, K); unknown neighbors do not count."""
+    classes = labels[adjacency.indices.long()]
+    known = classes >= 0
+    codes = adjacency.rows.long()[known] * n_classes + classes[known]
+    counts = torch.bincount(codes, minlength=len(labels) * n_classes)
+    return counts.reshape(len(labels), n_classes)
+
+
+def semantic_neighborhoods(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
+    """C_nb = norm1(A C), (N, K): the class shares among labelled neighbors, zero without any."""
+    return norm1(neighbor_counts(adjacency, labels, n_classes).double())
+
+
+def observed_compatibility(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
+    """M = norm1(Cᵀ C_nb), (K, K): each labelled node counts equally, isolated ones not at all."""
+    neighborhoods = semantic_neighborhoods(adjacency, labels, n_classes)
+    known = labels >= 0
+    sums = torch.zeros(n_classes, n_classes, dtype=torch.double, device=labels.device)
+    return norm1(sums.index_add_(0, labels[known], neighborhoods[known]))
+
+
+def similarity(matrix: Tensor) -> Tensor:
+    """Cosine similarity of the rows of M, (K, K); a row of zeros is similar to none."""
+    unit = matrix / matrix.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    return unit @ unit.T
+
+
+def discriminability(matrix: Tensor) -> float:
+    """1 - mean cosine similarity of two different rows of M, rows of zeros left out.
+
+    It is 1 when no two classes share a kind of neighbor (M is a permutation, identity or not) and
+    0 when all classes have the same neighborhood, so that aggregation tells nothing. A high value
+    does not need homophily, which is the paper's point. It is also what the discrimination loss of
+    CMGNN increases, with one-hot prototypes in place of learned ones.
+    """
+    rows = matrix[matrix.abs().sum(dim=1) > 0]
+    if len(rows) < 2:
+        return 0.0
+    similarities = similarity(rows)
+    off_diagonal = similarities.sum() - similarities.diagonal().sum()
+    return float(1 - off_diagonal / (len(rows) * (len(rows) - 1)))
+
+
+def neighborhood_overlap(
+    adjacency: Pattern, labels: Tensor, n_classes: int, *, among: Tensor | None = None
+) -> Tensor:
+    """How much two classes overlap in their semantic neighborhoods, (K, K), from 0 to 1.
+
+    The nodes of classes a and b are compared along the line through their means, M_a - M_b; the
+    overlap is 1 - max_t |F_a(t) - F_b(t)| for the two distributions F on that line. The best
+    threshold on it errs for half of the overlap, so 1 means indistinguishable by neighborhood. With a mask
+    `among` only its nodes are compared, along the lines of all nodes.
+    """
+    neighborhoods = semantic_neighborhoods(adjacency, labels, n_classes)
+    means = observed_compatibility(adjacency, labels, n_classes)
+    nonempty = neighborhoods.sum(dim=1) > 0
+    nonempty = nonempty if among is None else nonempty & among
+    members = [neighborhoods[nonempty & (labels == k)] for k in range(n_classes)]
+    overlap = torch.ones(n_classes, n_classes, dtype=torch.double)
+    for a in range(n_classes):
+        for b in range(a):
+            line = means[a] - means[b]
+            overlap[a, b] = overlap[b, a] = 1 - _largest_gap(members[a] @ line, members[b] @ line)
+    return overlap
+
+
+def _largest_gap(left: Tensor, right: Tensor) -> float:
+    if not len(left) or not len(right):
+        return 0.0
+    # Equal neighborhoods may differ in the last bits after the projection.
+    left, right = (side.round(decimals=9).sort().values for side in (left, right))
+    points = torch.cat([left, right])
+    shares = [torch.searchsorted(side, points, right=True) / len(side) for side in (left, right)]
+    return float((shares[0] - shares[1]).abs().max())
+
+
+def neighborhood_accuracy(
+    adjacency: Pattern, labels: Tensor, n_classes: int
+) -> tuple[float, float]:
+    """How often the classes of neighbors tell a node's own, and the share of the largest class.
+
+    Each labelled node is assigned argmax_k log π_k + Σ_j n_ij log P_kj, where n_ij counts its
+    neighbors of class j, P_kj is the share of j among all neighbors of class k without that node's
+    own, and π_k the share of the other nodes in k. This is the best that aggregation of true labels
+    can do if neighbors are drawn independently from M, so it weighs in what a mean of M's rows
+    cannot: how many neighbors there are to tell similar rows apart.
+    """
+    known = labels >= 0
+    counts = neighbor_counts(adjacency, labels, n_classes)[known].double()
+    classes = labels[known]
+    totals = torch.zeros(n_classes, n_classes, dtype=torch.double).index_add_(0, classes, counts)
+    sizes = torch.bincount(classes, minlength=n_classes).double()
+    scores = counts @ _log_shares(totals).T + sizes.log()
+    own = torch.arange(len(classes))
+    scores[own, classes] = (counts * _log_shares(totals[classes] - counts)).sum(dim=1)
+    scores[own, classes] += (sizes[classes] - 1).log()
+    accuracy = (scores.argmax(dim=1) == classes).double().mean()
+    return float(accuracy), float(sizes.max() / sizes.sum())
+
+
+def _log_shares(totals: Tensor) -> Tensor:
+    smoothed = totals + 1  # no class pair is ruled out for never having been seen
+    return (smoothed / smoothed.sum(dim=1, keepdim=True)).log()
+
+
+CONFIDENT = 1e-6  # below it the confidence of a uniform row is a rounding error
+
+
+def confidence(soft: Tensor) -> Tensor:
+    """g_i = log K - H(Ĉ_i), (N,): 0 for a uniform row, log K for a one-hot row."""
+    entropy = -(soft * (soft + 1e-8).log()).sum(dim=1)
+    gain = math.log(soft.shape[1]) - entropy
+    return torch.where(gain < CONFIDENT, 0.0, gain)
+
+
+def degree_weights(degrees: Tensor, n_classes: int, *, rule: str = "three_branches") -> Tensor:
+    """w_i = d_i/2K up to K neighbors, 0.25 + d_i/4K up to 3K, else 1, (N,).
+
+    `overwritten` applies the second branch to all nodes up to 3K, as one program does.
+    """
+    d, k = degrees.to(torch.get_default_dtype()), n_classes
+    middle = torch.where(d <= 3 * k, 0.25 + d / (4 * k), 1.0)
+    return middle if rule == "overwritten" else torch.where(d <= k, d / (2 * k), middle)
+
+
+def estimated_compatibility(adjacency: Pattern, soft: Tensor, weights: Tensor) -> Tensor:
+    """M̂ = norm1( norm1((w ⊙ g ⊙ Ĉ)ᵀ) norm1(A (g ⊙ Ĉ)) ), (K, K), from soft labels Ĉ (N, K)."""
+    sure = confidence(soft).unsqueeze(1) * soft
+    neighborhoods = norm1(adjacency @ sure)
+    return norm1(norm1((weights.unsqueeze(1) * sure).T) @ neighborhoods)

@@ -1,0 +1,146 @@
+"""Graphs to and from PyTorch Geometric, NetworkX and SciPy."""
+
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import PARTS, Graph, Split
+from heterophily.core.sparse import Matrix
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from torch_geometric.data import Data
+
+
+def from_pyg(data: "Data", *, name: str = "graph") -> Graph:
+    """Convert a PyTorch Geometric `Data`; masks of shape (N, S) become S splits."""
+    if data.edge_index is None:
+        raise HeterophilyError("the PyG Data has no edge_index; set data.edge_index, (2, E)")
+    edges = data.edge_index if isinstance(data.edge_index, Tensor) else torch.stack(data.edge_index)
+    return Graph.from_edges(
+        edges.T,
+        data.x,
+        labels=data.y,
+        n_nodes=data.get("num_nodes"),
+        splits=_splits_of_masks({part: data.get(f"{part}_mask") for part in PARTS}),
+        name=name,
+    )
+
+
+def _splits_of_masks(masks: dict[str, Tensor | None]) -> dict[str, Split]:
+    train = masks["train"]
+    if train is None:
+        return {}
+    columns = {k: m.reshape(len(m), -1).bool() for k, m in masks.items() if m is not None}
+    count = columns["train"].shape[1]
+    # Some datasets have many training masks and one test mask for all of them.
+    wide = {k: m.expand(-1, count) for k, m in columns.items()}
+    return {
+        str(s): Split.of(*(wide[k][:, s] if k in wide else () for k in PARTS)) for s in range(count)
+    }
+
+
+def to_pyg(graph: Graph) -> "Data":
+    """Convert to a PyTorch Geometric `Data`; splits become masks of shape (N, S)."""
+    from torch_geometric.data import Data
+
+    adjacency = graph.adjacency
+    data = Data(
+        x=_pyg_features(graph),
+        edge_index=torch.stack([adjacency.rows.long(), adjacency.indices.long()]),
+        y=graph.labels.clone(),
+        num_nodes=graph.n_nodes,
+    )
+    for part in PARTS if graph.splits else ():
+        masks = [split.mask(part, graph.n_nodes) for split in graph.splits.values()]
+        data[f"{part}_mask"] = torch.stack(masks, dim=1)
+    return data
+
+
+def _pyg_features(graph: Graph) -> Tensor:
+    if not isinstance(graph.features, Matrix):
+        return graph.features.clone()
+    matrix = graph.features
+    entries = torch.stack([matrix.pattern.rows.long(), matrix.pattern.indices.long()])
+    return torch.sparse_coo_tensor(
+        entries, matrix.values.clone(), matrix.shape, is_coalesced=True, check_invariants=False
+    )
+
+
+def from_networkx(graph: "nx.Graph[Any]", *, label: str = "label") -> Graph:
+    """Convert a NetworkX graph; an undirected edge is stored in both directions.
+
+    Attribute `label` is the class (missing: unknown). The features are the vectors in attribute
+    `x` if there are any, else all numeric attributes in alphabetical order.
+    """
+    from heterophily.core.tables import encode_classes
+
+    nodes = list(graph.nodes)
+    number = {node: i for i, node in enumerate(nodes)}
+    pairs = [(number[u], number[v]) for u, v in graph.edges()]
+    if not graph.is_directed():
+        pairs += [(v, u) for u, v in pairs]
+    classes = [graph.nodes[node].get(label) for node in nodes]
+    labels, names = encode_classes([None if c is None else str(c) for c in classes])
+    return Graph.from_edges(
+        pairs,
+        _networkx_features(graph, label),
+        labels=labels,
+        n_nodes=len(nodes),
+        node_ids=[str(node) for node in nodes],
+        class_names=names,
+        n_classes=len(names),
+    )
+
+
+def _networkx_features(graph: "nx.Graph[Any]", label: str) -> Any:
+    rows = [dict(graph.nodes[node]) for node in graph.nodes]
+    vectors = [row["x"] for row in rows if np.ndim(row.get("x", 0)) == 1]
+    if vectors:
+        if len(vectors) < len(rows) or len(set(map(len, vectors))) > 1:
+            raise HeterophilyError(
+                'some nodes have a vector in the attribute "x" and some do not, or a shorter one; '
+                "give all nodes one of the same length"
+            )
+        return np.array(vectors, dtype=np.float32)
+    # Real covers the scalars of NumPy.
+    names = sorted(
+        {k for row in rows for k, v in row.items() if k != label and isinstance(v, Real)}
+    )
+    for node, row in zip(graph.nodes, rows, strict=True):
+        missing = [k for k in names if not isinstance(row.get(k), Real)]
+        if missing:
+            raise HeterophilyError(f"node {node!r} has no numeric attribute {missing[0]!r}")
+    return np.array([[row[k] for k in names] for row in rows], dtype=np.float32) if names else None
+
+
+def to_networkx(graph: Graph) -> "nx.DiGraph[Any]":
+    """Convert to a directed NetworkX graph with node attributes `x` and, where known, `label`."""
+    import networkx as nx
+
+    result: nx.DiGraph[Any] = nx.DiGraph(name=graph.name)
+    ids = graph.node_ids or range(graph.n_nodes)
+    dense = graph.features.to_dense() if isinstance(graph.features, Matrix) else graph.features
+    for node, x, label in zip(ids, dense.tolist(), graph.labels.tolist(), strict=True):
+        attributes = {"x": x} if x else {}
+        if label >= 0:
+            attributes["label"] = graph.class_names[label] if graph.class_names else label
+        result.add_node(node, **attributes)
+    rows, columns = graph.adjacency.rows.tolist(), graph.adjacency.indices.tolist()
+    result.add_edges_from((ids[i], ids[j]) for i, j in zip(rows, columns, strict=True))
+    return result
+
+
+def from_scipy(adjacency: Any, features: Any = None, *, labels: Any = None) -> Graph:
+    """Convert a square SciPy matrix whose nonzero entries are the edges; weights are ignored."""
+    if adjacency.shape[0] != adjacency.shape[1]:
+        raise HeterophilyError(f"an adjacency matrix must be square, got {adjacency.shape}")
+    entries = sp.coo_array(adjacency)
+    kept = entries.data != 0
+    pairs = np.stack([entries.row[kept], entries.col[kept]], axis=1)
+    return Graph.from_edges(pairs, features, labels=labels, n_nodes=adjacency.shape[0])

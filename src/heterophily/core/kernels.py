@@ -1,0 +1,177 @@
+"""The kernels under `sparse`: products over the entries of a pattern, without gradients.
+
+On the CPU they are `embedding_bag` and `sampled_addmm`. A factor that leaves the processor's cache is cut
+into slices of columns, since its rows are read again and again; where a pattern is crowded, as two hops
+of a dense graph are, full products of a few rows at a time are faster still (`benchmarks/wide.py`).
+Other devices take plain gathers and scatters.
+Symbols: m entries e = (i, j), N rows, M columns, d columns of a dense factor, H heads.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from heterophily.core.dense import matmul
+
+if TYPE_CHECKING:
+    from heterophily.core.sparse import Pattern
+
+# Columns below which PyTorch's sampled product falls back to a loop, up to ten times slower.
+VECTOR = 8
+
+CACHE = 3 * 2**18  # numbers of a factor that the cache holds: 3 MB
+SLICE = 32  # columns
+OFTEN = 24  # times that a row must be read on average to pay for copies of slices
+CROWDED = 0.4  # share of stored entries from which full blocks of rows are faster, for B Z with
+WIDE = 128  # columns or more
+AT_ONCE = 2**22  # elements of a full block of rows: 16 MB
+
+
+def _on_cpu(pattern: "Pattern", tensor: Tensor) -> bool:
+    """Whether the fast kernels apply; they want at least one entry."""
+    return tensor.device.type == "cpu" and pattern.n_entries > 0
+
+
+def _is_busy(pattern: "Pattern", tensor: Tensor) -> bool:
+    """Whether rows are read so often that one head after the other is faster than all side by side."""
+    return _on_cpu(pattern, tensor) and pattern.n_entries > OFTEN * pattern.n_columns
+
+
+def product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
+    """Σ_j B_ij dense_j: values (m,) or 1 with (M, d) give (N, d), (m, H) with (M, H, d) give (N, H, d)."""
+    if dense.dim() == 3 and _is_busy(pattern, dense):
+        every = [None] * dense.shape[1] if values is None else values.T.contiguous().unbind()
+        heads = zip(every, dense.unbind(dim=1), strict=True)
+        return torch.stack([product(pattern, v, head) for v, head in heads], dim=1)
+    if dense.dim() == 3:
+        wide, order = pattern.with_heads(dense.shape[1])
+        flat = None if values is None else values.reshape(-1).index_select(0, order)
+        result = product(wide, flat, dense.reshape(-1, dense.shape[2]))
+        return result.view(pattern.shape[0], *dense.shape[1:])
+    if not _on_cpu(pattern, dense):
+        return _plain_product(pattern, values, dense)
+    if is_crowded(pattern, dense) and dense.shape[1] >= WIDE:
+        return _full_product(pattern, values, dense)
+    if dense.numel() > CACHE and pattern.n_entries > OFTEN * sum(pattern.shape):
+        return torch.cat([_bag(pattern, values, part) for part in dense.split(SLICE, 1)], 1)
+    return _bag(pattern, values, dense)
+
+
+def _bag(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
+    return F.embedding_bag(
+        pattern.indices,
+        dense.contiguous(),
+        pattern.indptr,
+        mode="sum",
+        per_sample_weights=values,
+        include_last_offset=True,
+    )
+
+
+def _plain_product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
+    messages = dense.index_select(0, pattern.indices)
+    weighted = messages if values is None else values.unsqueeze(-1) * messages
+    return dense.new_zeros(pattern.shape[0], dense.shape[1]).index_add_(0, pattern.rows, weighted)
+
+
+def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
+    """left_i · right_j on the entries: (N, d) and (M, d) give (m,), with heads (m, H)."""
+    if left.dim() == 3 and _is_busy(pattern, left):
+        heads = zip(left.unbind(dim=1), right.unbind(dim=1), strict=True)
+        return torch.stack([dots(pattern, *head) for head in heads], dim=1)
+    if left.dim() == 3:
+        wide, order = pattern.with_heads(left.shape[1])
+        found = dots(wide, left.reshape(-1, left.shape[2]), right.reshape(-1, right.shape[2]))
+        return torch.empty_like(found).index_copy_(0, order.long(), found).view(-1, left.shape[1])
+    if not _on_cpu(pattern, left):
+        return _plain_dots(pattern, left, right)
+    if is_crowded(pattern, left):
+        return _full_dots(pattern, left, right)
+    if 1 < left.shape[1] < VECTOR:
+        left, right = (F.pad(factor, (0, VECTOR - factor.shape[1])) for factor in (left, right))
+    layout, turned = pattern.layout.to(left.dtype), right.contiguous().T
+    return torch.sparse.sampled_addmm(layout, left.contiguous(), turned, beta=0).values()
+
+
+def _plain_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
+    return (left.index_select(0, pattern.rows) * right.index_select(0, pattern.indices)).sum(-1)
+
+
+def is_crowded(pattern: "Pattern", factor: Tensor) -> bool:
+    """Whether full blocks of rows are fast for a product with this factor."""
+    (n, m), single = pattern.shape, factor.dim() == 2
+    return single and _on_cpu(pattern, factor) and pattern.n_entries >= CROWDED * n * m
+
+
+def _blocks(pattern: "Pattern") -> Iterator[tuple[slice, slice]]:
+    """A few rows at a time, and their entries."""
+    n, m = pattern.shape
+    step = max(1, AT_ONCE // m)
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        yield slice(start, stop), slice(int(pattern.indptr[start]), int(pattern.indptr[stop]))
+
+
+def _full_rows(
+    pattern: "Pattern", values: Tensor | None, like: Tensor
+) -> Iterator[tuple[slice, Tensor]]:
+    """A few rows at a time, all columns, with the type of `like`."""
+    known = like.new_ones(pattern.n_entries) if values is None else values.detach()
+    for rows, entries in _blocks(pattern):
+        indptr = pattern.indptr[rows.start : rows.stop + 1] - entries.start
+        parts = (part.numpy() for part in (known[entries], pattern.indices[entries], indptr))
+        block = sp.csr_array(tuple(parts), shape=(rows.stop - rows.start, pattern.n_columns))
+        yield rows, torch.from_numpy(block.toarray())
+
+
+def _full_product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
+    result = dense.new_empty(pattern.shape[0], dense.shape[1])
+    for rows, block in _full_rows(pattern, values, dense):
+        result[rows] = matmul(block, dense)
+    return result
+
+
+def full_transposed(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
+    """Σ_i B_ij dense_i in full blocks: putting the entries into another order would take longer."""
+    result = dense.new_zeros(pattern.shape[1], dense.shape[1])
+    for rows, block in _full_rows(pattern, values, dense):
+        result += matmul(block.T, dense[rows])
+    return result
+
+
+def _full_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
+    result = left.new_empty(pattern.n_entries)
+    for rows, entries in _blocks(pattern):
+        places = (pattern.rows[entries] - rows.start) * pattern.n_columns
+        places += pattern.indices[entries]
+        block = matmul(left[rows], right.T)
+        torch.index_select(block.view(-1), 0, places, out=result[entries])
+    return result
+
+
+def row_maxima(pattern: "Pattern", values: Tensor) -> Tensor:
+    """Largest entry of each row, (m,) or (m, H) to (N,) or (N, H); rows without entries have any number."""
+    if not _is_busy(pattern, values):
+        return torch.segment_reduce(values, "max", offsets=pattern.indptr.long(), axis=0)
+    filled = pattern.degrees > 0
+    starts = pattern.indptr[:-1][filled].numpy()
+    maxima = values.new_empty(pattern.shape[0], *values.shape[1:])
+    maxima[filled] = torch.from_numpy(np.maximum.reduceat(values.detach().numpy(), starts, axis=0))
+    return maxima
+
+
+def row_sums(pattern: "Pattern", values: Tensor) -> Tensor:
+    """Sums over the entries of each row: (m,) or (m, H) give (N,) or (N, H)."""
+    columns = values.unsqueeze(-1) if values.dim() == 1 else values
+    if not _on_cpu(pattern, values):
+        sums = columns.new_zeros(pattern.shape[0], columns.shape[1])
+        sums = sums.index_add_(0, pattern.rows, columns)
+    else:
+        bag = (pattern.entries, columns.contiguous(), pattern.indptr)
+        sums = F.embedding_bag(*bag, mode="sum", include_last_offset=True)
+    return sums.squeeze(-1) if values.dim() == 1 else sums

@@ -1,0 +1,1 @@
+"""Algorithms that compute neighborhoods: hops, nearest neighbors, and structural similarity."""

@@ -1,0 +1,1 @@
+"""The same network, executed differently: batches, blocks of rows, and reuse of layers."""

@@ -1,0 +1,211 @@
+"""Draw samples of a graph: seeds, some of their neighbors, some of theirs, for the channels of a recipe.
+
+Rows are drawn for all nodes of a hop at once: k of d neighbors without replacement by Floyd's algorithm, in
+O(k²) per node however large d is, or by PyTorch Geometric's compiled sampler where it is installed. A node
+itself, where it is among its neighbors, is always kept.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
+from heterophily.core.sparse import Pattern
+from heterophily.htmp.channel import Channel
+from heterophily.htmp.execution.batch import Rows, Sample, pad, ranges, without_replacement
+from heterophily.htmp.neighborhoods import Neighborhood, indicator_of, structure_key
+
+Fan = int | None  # neighbors to draw in a hop; None: all
+Neighbors = Sequence[int] | str  # one number per hop, the last one repeated; or `all`
+NEIGHBORS = (10, 5, 2, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """One neighborhood of the whole graph, or several with the same entries."""
+
+    keys: tuple[Neighborhood, ...]
+    rows: Rows
+
+    @cached_property
+    def own(self) -> Tensor:
+        """Where in its row the entry of the node itself stands, -1 if nowhere, (N,)."""
+        pattern = self.rows.pattern
+        found = torch.full((pattern.shape[0],), -1)
+        at = (pattern.rows == pattern.indices).nonzero().squeeze(1)
+        nodes = pattern.indices.index_select(0, at).long()
+        return found.index_copy_(0, nodes, at - pattern.indptr.index_select(0, nodes))
+
+    @cached_property
+    def compiled(self) -> Any:
+        """PyTorch Geometric's sampler of this neighborhood, None where it is not installed."""
+        return compiled_sampler(self.rows.pattern)
+
+    def draw(
+        self, nodes: Tensor, fan: Fan, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Entries of the rows of the nodes, row after row, how many each has, and what each stands for."""
+        if fan is None:
+            entries, counts = self.rows.all_of(nodes)
+            return entries, counts, torch.ones(len(entries))
+        starts = self.rows.pattern.indptr.index_select(0, nodes).long()
+        degrees = self.rows.pattern.degrees.index_select(0, nodes)
+        own = self.own.index_select(0, nodes)
+        others = degrees - (own >= 0).long()
+        many = others > fan
+        counts = torch.where(many, fan + (own >= 0).long(), degrees)
+        offsets = counts.cumsum(0) - counts
+        entries = torch.empty(int(counts.sum()), dtype=torch.long)
+        importance = torch.ones(len(entries))
+        entries[ranges(offsets[~many], counts[~many])] = ranges(starts[~many], counts[~many])
+        if bool(many.any()):
+            place = offsets[many].unsqueeze(1) + torch.arange(fan)
+            entries[place] = self._choose(nodes, starts, own, others, many, fan, generator)
+            importance[place] = (others[many] / fan).unsqueeze(1).expand(-1, fan)
+            kept = many & (own >= 0)
+            entries[offsets[kept] + fan] = starts[kept] + own[kept]
+        return entries, counts, importance
+
+    def _choose(
+        self,
+        nodes: Tensor,
+        starts: Tensor,
+        own: Tensor,
+        others: Tensor,
+        many: Tensor,
+        fan: int,
+        generator: torch.Generator,
+    ) -> Tensor:
+        """`fan` entries other than the node's own of each row that has more, (rows, fan)."""
+        if self.compiled is not None and not bool((own[many] >= 0).any()):
+            return self.compiled(nodes[many], fan)
+        chosen = without_replacement(others[many], fan, generator)
+        place = own[many].unsqueeze(1)
+        skipped = (place >= 0) & (chosen >= place)
+        return starts[many].unsqueeze(1) + chosen + skipped.long()
+
+
+class Sampler:
+    """Draws samples for a recipe from a graph, which stays on the CPU."""
+
+    def __init__(self, graph: Graph, channels: Sequence[Channel], structure: Any = None) -> None:
+        self.graph = graph
+        heard = [c.neighborhood for c in channels if c.hears != "nodes" and c.neighborhood.sampled]
+        hoods = [c.neighborhood for c in channels if c.hears == "nodes"]
+        self.relations = self._grouped(heard)
+        self.structures = self._grouped(hoods + ([structure] if structure else []))
+        self.power = max([hood.power for hood in heard], default=0)
+        self._place = torch.full((graph.n_nodes,), -1, dtype=torch.int)
+
+    def _grouped(self, hoods: Sequence[Neighborhood]) -> list[Relation]:
+        """Neighborhoods with the same entries are drawn together, as parts that share them expect."""
+        found: dict[int, tuple[Any, list[Neighborhood]]] = {}
+        for hood in dict.fromkeys(hoods):
+            indicator = indicator_of(hood, self.graph)
+            found.setdefault(id(indicator), (indicator, []))[1].append(hood)
+        return [Relation(tuple(keys), Rows.of(whole)) for whole, keys in found.values()]
+
+    def draw(
+        self,
+        seeds: Tensor,
+        fans: Sequence[Fan],
+        generator: torch.Generator | None = None,
+        *,
+        n_inputs: int | None = None,
+    ) -> Sample:
+        """The seeds, what they hear in as many hops as there are fans, and the rows in between.
+
+        Structure is an input of all nodes, or of the first `n_inputs` only.
+        """
+        generator = generator or torch.Generator()
+        found: list[list[tuple[Tensor, Tensor, Tensor]]] = [[] for _ in self.relations]
+        nodes, front = [seeds], seeds
+        self._place[seeds] = torch.arange(len(seeds), dtype=torch.int)
+        for fan in fans if self.relations else ():
+            hop = [relation.draw(front, fan, generator) for relation in self.relations]
+            for kept, row in zip(found, hop, strict=True):
+                kept.append(row)
+            front = self._new([row[0] for row in hop], sum(map(len, nodes)))
+            nodes.append(front)
+        every = torch.cat(nodes)
+        drawn: dict[Hashable, Any] = {}
+        for relation, hops in zip(self.relations, found, strict=True):
+            matrix = self._matrix(relation, every, hops, whole=all(fan is None for fan in fans))
+            drawn |= dict.fromkeys(relation.keys, matrix)
+        self._place[every] = -1
+        for relation in self.structures:
+            entries, counts = relation.rows.all_of(every[:n_inputs])
+            columns = relation.rows.pattern.indices.index_select(0, entries)
+            counts = pad(counts, len(every) - len(counts))
+            rows = relation.rows.drawn(every, entries, counts, columns=columns)
+            drawn |= {structure_key(hood): rows for hood in relation.keys}
+        return Sample(self.graph, every, drawn)
+
+    def _new(self, entries: Sequence[Tensor], count: int) -> Tensor:
+        """The nodes at the entries that were not reached before, numbered from `count` on."""
+        pairs = zip(self.relations, entries, strict=True)
+        columns = torch.cat([r.rows.pattern.indices.index_select(0, e) for r, e in pairs])
+        if 16 * len(columns) < len(self._place):
+            fresh = columns[self._place.index_select(0, columns) < 0].unique().long()
+        else:  # a look at all nodes is cheaper than sorting
+            reached = torch.zeros(len(self._place), dtype=torch.bool)
+            reached[columns.long()] = True
+            fresh = (reached & (self._place < 0)).nonzero().squeeze(1)
+        self._place[fresh] = torch.arange(count, count + len(fresh), dtype=torch.int)
+        return fresh
+
+    def _matrix(self, relation: Relation, nodes: Tensor, hops: Any, *, whole: bool) -> Any:
+        """A' on all nodes; those of the last hop hear nobody."""
+        none = torch.zeros(0, dtype=torch.long)
+        parts = zip((none, none, torch.zeros(0)), *hops, strict=True)
+        entries, counts, importance = (torch.cat(part) for part in parts)
+        columns = relation.rows.pattern.indices.index_select(0, entries)
+        return relation.rows.drawn(
+            nodes,
+            entries,
+            pad(counts, len(nodes) - len(counts)),
+            columns=self._place.index_select(0, columns),
+            senders=nodes,
+            importance=None if whole else importance.to(relation.rows.sums.dtype),
+        )
+
+
+def compiled_sampler(pattern: Pattern) -> Any:
+    """PyTorch Geometric's sampler over the entries of a pattern, if pyg-lib or torch-sparse is there."""
+    try:
+        from torch_geometric.data import Data
+        from torch_geometric.sampler import NeighborSampler, NodeSamplerInput
+        from torch_geometric.typing import WITH_PYG_LIB, WITH_TORCH_SPARSE
+    except ImportError:
+        return None
+    if not (WITH_PYG_LIB or WITH_TORCH_SPARSE):
+        return None
+    edges = torch.stack([pattern.indices.long(), pattern.rows.long()])
+    data = Data(edge_index=edges, num_nodes=pattern.shape[0])
+    samplers: dict[int, Any] = {}
+
+    def choose(nodes: Tensor, fan: int) -> Tensor:
+        if fan not in samplers:
+            samplers[fan] = NeighborSampler(data, [fan], is_sorted=True, share_memory=False)
+        found = samplers[fan].sample_from_nodes(NodeSamplerInput(None, nodes))
+        order = found.col.argsort(stable=True)  # rows in the order of the nodes
+        return found.edge.index_select(0, order).view(len(nodes), fan)
+
+    return choose
+
+
+def fans_of(neighbors: Neighbors, hops: int) -> list[Fan]:
+    """How many neighbors each hop draws."""
+    if neighbors == "all":
+        return [None] * hops
+    if isinstance(neighbors, str) or not neighbors or any(int(n) < 1 for n in neighbors):
+        raise HeterophilyError(
+            f"neighbors must be positive numbers, one per hop, such as 10,5, or all; got {neighbors!r}"
+        )
+    fans = [int(n) for n in neighbors]
+    return [fans[min(hop, len(fans) - 1)] for hop in range(hops)]

@@ -1,0 +1,248 @@
+"""Losses: classification, in the three forms of published programs, and the terms of single methods.
+
+A term of a recipe reads what the parts noted during the forward pass; it may own weights and may have
+something to do before training begins.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heterophily.core.graph import Graph
+from heterophily.core.sparse import Pattern, spmm
+from heterophily.htmp.part import Dense, Number, Scene, Size, Text, choose
+
+if TYPE_CHECKING:
+    from heterophily.htmp.network import Network
+
+
+def classification(
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    form: str = "nll",
+    weights: Tensor | None = None,
+    rest: tuple[int, float] | None = None,
+) -> Tensor:
+    """-log p_c; `ce_of_probabilities` -p_c + log Σ_k exp(p_k); `negative_probability` -p_c.
+
+    The mean over nodes, each counted with the weight of its class. With `rest = (k, w)` all but the last k
+    nodes are a part of more, whose weight is w: the means of both groups are weighed with w and with the
+    weight of the last k.
+    """
+    if rest is not None and len(logits) > rest[0]:
+        k, whole = rest
+        halves = zip(
+            logits.split([len(logits) - k, k]), targets.split([len(targets) - k, k]), strict=True
+        )
+        part, last = (classification(*half, form=form, weights=weights) for half in halves)
+        own = float(k) if weights is None else weights[targets[-k:]].sum()
+        return (whole * part + own * last) / (whole + own)
+    if form == "nll":
+        return F.cross_entropy(logits, targets, weights)
+    probabilities = logits.softmax(dim=1)
+    if form == "ce_of_probabilities":
+        return F.cross_entropy(probabilities, targets, weights)
+    return F.nll_loss(probabilities, targets, weights)
+
+
+@dataclass(frozen=True)
+class Term:
+    """The base of all terms: calling it is the verb."""
+
+    undivided = ""  # why the term needs all nodes at once, so that batches are wrong
+
+    def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+        """Weights, if the term learns."""
+        return {}
+
+    def begin(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
+        """What must happen before training begins."""
+
+    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+        """The term, already weighed; `nodes` are the training nodes."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class GateLoss(Term):
+    """λ Σ_l mean over training edges of -t log σ - (1-t) log(1-σ), t = 1[y_i = y_j] (GBK-GNN).
+
+    `target = both_nonzero`: t = 1 if both class numbers are positive; `form = probabilities_as_logits`:
+    (1-σ, σ) taken as logits, log(1 + exp(±(1-2σ))). Both are what the program computes.
+    """
+
+    weight: Number = 1.0
+    target: Text = "same_label"
+    form: Text = "binary"
+
+    def __post_init__(self) -> None:
+        choose("gate_target", self.target, ("same_label", "both_nonzero"))
+        choose("gate_loss", self.form, ("binary", "probabilities_as_logits"))
+
+    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+        """λ Σ_l G_l."""
+        gates = scene.notes["gate"]
+        pattern, labels = gates[0][0], scene.graph.labels
+        key = ("training edges", self.target, nodes)
+        edges, same = scene.graph.remember(key, lambda: self._edges(pattern, labels, nodes))
+        if not len(edges):
+            return torch.zeros((), device=labels.device)
+        total = sum(self._loss(gate.index_select(0, edges), same) for _, gate in gates)
+        return self.weight * total
+
+    def _edges(self, pattern: Pattern, labels: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """The entries between training nodes, and t for each."""
+        inside = torch.zeros(len(labels), dtype=torch.bool, device=labels.device)
+        inside[nodes] = True
+        rows, columns = pattern.rows.long(), pattern.indices.long()
+        known = (inside[rows] & inside[columns]).nonzero().squeeze(1)
+        left, right = labels[rows[known]], labels[columns[known]]
+        return known, left == right if self.target == "same_label" else (left > 0) & (right > 0)
+
+    def _loss(self, gate: Tensor, target: Tensor) -> Tensor:
+        if self.form == "binary":
+            return F.binary_cross_entropy(gate, target.to(gate.dtype))
+        return F.softplus(torch.where(target, 1 - 2 * gate, 2 * gate - 1)).mean()
+
+
+@dataclass(frozen=True)
+class AttributeLoss(Term):
+    """-log P_c of the attribute model (HOG-GCN)."""
+
+    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+        """The mean over training nodes."""
+        log_p = scene.notes["attribute log-probabilities"][0]
+        return F.nll_loss(log_p[nodes], scene.graph.labels[nodes])
+
+
+@dataclass(frozen=True)
+class PropagationLoss(Term):
+    """Cross-entropy of Ŷ = T Y_lp, labels propagated by the topology of the last layer (HOG-GCN).
+
+    Y_lp are one-hot predictions of the attribute model after ten steps of its own, fixed from then on;
+    `labels = train_true` puts the true labels of training nodes in their place.
+    """
+
+    labels: Text = "predicted"
+    learning_rate: Number = 0.001
+    n_steps: int = 10
+    weight_decay: float = 0.02
+    undivided = "its loss propagates labels over the whole graph"
+
+    def __post_init__(self) -> None:
+        choose("propagated_labels", self.labels, ("predicted", "train_true"))
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """Y_lp, which is state and not learned."""
+        return {"propagated": State(torch.zeros(size.graph.n_nodes, size.n_classes))}
+
+    def begin(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
+        """Train the attribute model alone and keep its predictions."""
+        model: Any = network.common.attributes
+        x, parameters = network.input(graph), model.parameters()
+        adam = torch.optim.Adam(parameters, lr=self.learning_rate, weight_decay=self.weight_decay)
+        for _ in range(self.n_steps):
+            adam.zero_grad()
+            log_p = model(x)
+            F.nll_loss(log_p[nodes], graph.labels[nodes]).backward()
+            adam.step()
+        classes = log_p.detach().argmax(dim=1)
+        if self.labels == "train_true":
+            classes[nodes] = graph.labels[nodes]
+        w.propagated.value = F.one_hot(classes, graph.n_classes).to(log_p.dtype)
+
+    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+        """The mean over training nodes."""
+        pattern, topology = scene.notes["topology"][-1]
+        spread = spmm(pattern * topology, w.propagated.value)
+        return F.cross_entropy(spread[nodes], scene.graph.labels[nodes])
+
+
+class State(nn.Module):
+    """A tensor that training sets and that is saved with the weights."""
+
+    value: Tensor
+
+    def __init__(self, value: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("value", value)
+
+
+@dataclass(frozen=True)
+class SimilarityLoss(Term):
+    """λ mean (w · |E_i - E_j| + w_0 - cos(x_i, x_j))² over chosen pairs (SimP-GCN).
+
+    The pairs are each node with its five most and five least similar nodes by binarised features; of more
+    than `n_pairs`, that many are drawn in every step. E is what the last layer hears.
+    """
+
+    weight: Number = 1.0
+    n_pairs: int = 10_000
+    undivided = "its loss compares pairs of nodes from all over the graph"
+
+    def weights(self, size: Size) -> dict[str, nn.Module]:
+        """The vector w (d) and w_0."""
+        return {"dense": Dense(size.d_out, 1)}
+
+    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+        """λ times the mean squared error."""
+        pairs, targets = scene.graph.remember("similar pairs", lambda: similar_pairs(scene.graph))
+        if len(targets) > self.n_pairs:
+            drawn = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)
+            pairs, targets = pairs[:, drawn], targets[drawn]
+        state = scene.memory["heard"]
+        predicted = w.dense((state[pairs[0]] - state[pairs[1]]).abs()).squeeze(1)
+        return self.weight * F.mse_loss(predicted, targets)
+
+
+def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
+    """SimP-GCN's pairs (2, P) and the cosine similarities of their binarised features (P,)."""
+    from heterophily.htmp.algorithms.cache import cached
+    from heterophily.htmp.algorithms.knn import most_and_least_similar
+
+    def compute() -> dict[str, Tensor]:
+        pairs, targets = most_and_least_similar(graph.features)
+        return {"pairs": pairs, "targets": targets}
+
+    found = cached(graph.structure_checksum, "similar pairs", compute)
+    device = graph.labels.device
+    return found["pairs"].T.to(device), found["targets"].to(device, torch.get_default_dtype())
+
+
+@dataclass(frozen=True)
+class Discrimination(Term):
+    """λ mean over i ≠ j of cos(M̂_i Z_ptt, M̂_j Z_ptt): desired messages of classes apart (CMGNN).
+
+    Z_ptt are the fused states of the prototypes after dropout; M̂ is constant.
+    """
+
+    weight: Number = 1.0
+
+    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+        """λ L_dis."""
+        if not self.weight:
+            return torch.zeros((), device=nodes.device)
+        assert network.mind is not None
+        k = scene.n_prototypes
+        desired = network.mind.compatibility @ scene.memory["representation"][-k:]
+        unit = F.normalize(desired, dim=1)
+        similarities = unit @ unit.T
+        mean = (similarities.sum() - similarities.diagonal().sum()) / (k * (k - 1))
+        return self.weight * mean
+
+
+@dataclass(frozen=True)
+class GroupLasso(Term):
+    """λ Σ over the weights of the layers of Σ_columns ‖column‖₂: whole output units may vanish (MixHop)."""
+
+    weight: Number = 5e-4
+
+    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+        """λ Σ ‖column‖₂."""
+        weights = [p for name, p in network.named_parameters() if ".transform.W" in name]
+        return self.weight * sum(p.norm(dim=0).sum() for p in weights)

@@ -1,0 +1,1 @@
+"""Jobs, records, and their parallel execution."""

@@ -1,0 +1,234 @@
+"""From models × datasets × splits to cells: what exactly is to be run, and under which key."""
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph, Split
+from heterophily.data.catalog import CATALOG
+from heterophily.data.synthetic import EMBEDDED
+from heterophily.htmp.recipe import Recipe
+from heterophily.models import find_recipe
+from heterophily.models.settings import Tables, source_of, tuned
+from heterophily.runs.cost import cost_of
+from heterophily.runs.record import RESULTS_VERSION, Record, digest
+
+# The columns and rows of the paper's table, in its order.
+MODELS = (
+    "mlp",
+    "gcn",
+    "gat",
+    "gcnii",
+    "h2gcn",
+    "mixhop",
+    "gbk-gnn",
+    "ggcn",
+    "glognn",
+    "hog-gcn",
+    "gpr-gnn",
+    "acm-gcn",
+    "ordered-gnn",
+    "cmgnn",
+)
+DATASETS = tuple(name for name, dataset in CATALOG.items() if dataset.in_paper)
+WORDS = ("title", "paper", "equation", "deviations", "space", "reference")  # do not change results
+LIBRARIES = {"heterophily", "torch", *sys.stdlib_module_names}  # a version tells what their code is
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run to be: a model with its settings on a split of a dataset."""
+
+    model: str  # a name, or the path of a file with a recipe
+    source: str  # a dataset's name, or the path of a graph
+    split: str
+    values: dict[str, Any]  # what differs from the recipe's defaults, `preset` among them
+    blank: Record  # everything but the outcome
+    cost: float = field(default=0.0, compare=False)
+
+    @property
+    def key(self) -> str:
+        """What tells this run from every other."""
+        return self.blank.key
+
+    def __str__(self) -> str:
+        return f"{self.blank.model} on {self.blank.dataset}, split {self.split}"
+
+
+def plan(
+    models: Iterable[str],
+    graphs: Mapping[str, Graph],
+    *,
+    splits: str = "all",
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    own: Mapping[str, Tables] | None = None,
+) -> list[Cell]:
+    """All cells, cheapest first. The run on the i-th split of a graph has the seed `seed` + i.
+
+    A setting comes from the recipe, then from the table of the dataset, then from `settings`. The table is
+    the committed one, unless `own` has one for the name of the recipe.
+    """
+    recipes = {whole_path(model): find_recipe(model) for model in models}
+    _distinct("models", {model: recipe.name for model, recipe in recipes.items()})
+    _distinct("graphs", {source: graph.name for source, graph in graphs.items()})
+    cells = []
+    for model, recipe in recipes.items():
+        for source, graph in graphs.items():
+            place = (recipe.name, graph.name, (own or {}).get(recipe.name))
+            values = {**tuned(*place), **(settings or {})}
+            decided = recipe.with_settings(**values)
+            preset = str(values.get("preset", "published"))
+            origin = "command line" if settings else source_of(*place)
+            for name in chosen_splits(graph, splits):
+                _check_scored(graph, name)
+                number = seed + list(graph.splits).index(name)
+                blank = _blank(decided, graph, name, number, preset, origin)
+                cost = cost_of(decided, graph)
+                cells.append(Cell(model, _whole_source(source), name, values, blank, cost))
+    return sorted(cells, key=lambda cell: cell.cost)
+
+
+def _check_scored(graph: Graph, name: str) -> None:
+    """Refuse a split on which no model could be chosen or scored."""
+    parts = graph.split(name).parts
+    for part, why in (("val", "to know when to stop"), ("test", "to compare models on")):
+        if not bool(graph.labelled[parts[part]].any()):
+            raise HeterophilyError(
+                f"split {name} of {graph.name} has no labelled {part} nodes {why}; give it some "
+                "(random_splits draws splits), or use `fit`, which needs none"
+            )
+
+
+def whole_path(model: str) -> str:
+    """A file with a recipe from the root, for workers that stand elsewhere; a name as it is."""
+    return str(Path(model).resolve()) if model.endswith(".py") else model
+
+
+def _whole_source(source: str) -> str:
+    known = source in CATALOG or source == EMBEDDED or not Path(source).exists()
+    return source if known else str(Path(source).resolve())
+
+
+def _distinct(kind: str, names: Mapping[str, str]) -> None:
+    """Refuse two of a kind under one name, which no table could tell apart."""
+    owners: dict[str, str] = {}
+    for path, name in names.items():
+        if owners.setdefault(name, path) != path:
+            raise HeterophilyError(
+                f'two {kind} have the name "{name}": {owners[name]} and {path}; rename one of them'
+            )
+
+
+def _blank(recipe: Recipe, graph: Graph, split: str, seed: int, preset: str, source: str) -> Record:
+    return Record(
+        key=key_of(recipe, graph, split, seed),
+        model=recipe.name,
+        dataset=graph.name,
+        split=split,
+        seed=seed,
+        settings=dict(recipe.settings),
+        preset=preset,
+        source=source,
+        recipe=identity_of(recipe),
+        checksum=graph.checksum,
+        version=RESULTS_VERSION,
+    )
+
+
+def decide(model: str, values: Mapping[str, Any]) -> Recipe:
+    """The recipe of a cell with all of its settings."""
+    return find_recipe(model).with_settings(**values)
+
+
+def key_of(recipe: Recipe, graph: Graph, split: str, seed: int) -> str:
+    """A digest of all that decides the result of a run."""
+    nodes = nodes_of(graph.split(split))
+    return digest([identity_of(recipe), graph.checksum, nodes, seed, RESULTS_VERSION])
+
+
+def identity_of(recipe: Recipe) -> str:
+    """A digest of everything in a decided recipe that changes results."""
+    silent = {name: type(getattr(recipe, name))() for name in WORDS}
+    text = repr(dataclasses.replace(recipe, **silent))
+    if " at 0x" in text:
+        raise HeterophilyError(
+            f"{recipe.name} has a part that does not print what it is, so that no run could be told from "
+            "another; make it a frozen dataclass"
+        )
+    code = own_code(recipe)
+    return digest([text, code] if code else text)
+
+
+def own_code(recipe: Recipe) -> list[str]:
+    """The files of parts that are not of this library: their names do not tell what they do."""
+    kinds = {kind for part in _parts(recipe) for kind in type(part).__mro__ if _is_own(kind)}
+    functions = [f for kind in kinds for value in vars(kind).values() for f in _functions(value)]
+    files = {Path(f.__code__.co_filename) for f in functions if _is_own(f)}
+    return sorted(file.read_text(encoding="utf-8") for file in files if file.is_file())
+
+
+def _functions(value: Any) -> list[Any]:
+    """The functions behind what a class holds: methods, properties, and what decorators wrapped."""
+    behind: tuple[Any, ...] = (value.fget, value.fset) if isinstance(value, property) else (value,)
+    plain = [inspect.unwrap(getattr(each, "func", each)) for each in behind]
+    return [function for function in plain if inspect.isfunction(function)]
+
+
+def _is_own(thing: Any) -> bool:
+    return thing.__module__.partition(".")[0] not in LIBRARIES
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _parts(item)
+    elif dataclasses.is_dataclass(value):
+        yield value
+        for each in dataclasses.fields(value):
+            yield from _parts(getattr(value, each.name))
+
+
+def nodes_of(split: Split) -> str:
+    """A digest of the nodes of a split."""
+    return digest([nodes.tolist() for nodes in split.parts.values()])
+
+
+def chosen_splits(graph: Graph, text: str) -> list[str]:
+    """Names of splits from `all`, `0-9` or `0,3,5`, in the graph's order."""
+    if not graph.splits:
+        raise HeterophilyError(
+            f"{graph.name} has no splits; save it with some, or use a dataset that has"
+        )
+    if text == "all":
+        return list(graph.splits)
+    wanted = {name for piece in text.split(",") for name in _named(graph, piece.strip())}
+    return [name for name in graph.splits if name in wanted]
+
+
+def _named(graph: Graph, piece: str) -> list[str]:
+    """The splits that `3` or `0-9` names, all of which must exist."""
+    first, _, last = piece.partition("-")
+    if piece in graph.splits:
+        return [piece]
+    if first.isdigit() and last.isdigit():
+        numbers = range(int(first), int(last) + 1)
+        found = [name for name in graph.splits if name.isdigit() and int(name) in numbers]
+        if found and len(found) == len(numbers):
+            return found
+    known = ", ".join(graph.splits)
+    raise HeterophilyError(f'no split of {graph.name} "{piece}"; there are {known}')
+
+
+def chosen_names(text: str, everything: Iterable[str]) -> list[str]:
+    """Names from `all` or a list with commas, without repetition."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    chosen = [n for name in names for n in (everything if name == "all" else (name,))]
+    if not chosen:
+        raise HeterophilyError(f"no names in {text!r}; give some with commas between, or all")
+    return list(dict.fromkeys(chosen))

@@ -1,0 +1,139 @@
+"""What the commands print on a terminal, as rich tables and text."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from heterophily.analysis.audit import Audit
+from heterophily.analysis.diagnosis import Diagnosis
+from heterophily.core.graph import Graph
+from heterophily.data.statistics import Statistics
+from heterophily.training.estimator import NodeClassifier
+
+MOST_CLASSES = 12  # wider matrices do not fit a terminal of 100 columns
+
+
+def console() -> Console:
+    """A console that keeps its width when the output is a pipe, where 80 columns would fold tables."""
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=140)
+
+
+def dataset_table(rows: Sequence[Statistics]) -> RenderableType:
+    """The paper's table of datasets; rows of absent files are dim and declared, not measured."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("dataset", no_wrap=True)
+    for heading in ("nodes", "edges", "features", "classes", "degree"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("undirected", justify="center", no_wrap=True)
+    table.add_column("homophily", justify="right", no_wrap=True)
+    table.add_column("train / val / test", justify="right", no_wrap=True)
+    table.add_column("splits", no_wrap=True)
+    for row in rows:
+        sizes = (row.n_nodes, row.n_edges, row.n_features)
+        parts = " / ".join(f"{n:,}" for n in row.train_val_test) if row.train_val_test else "–"
+        table.add_row(
+            row.name,
+            *(f"{n:,}" for n in sizes),
+            str(row.n_classes),
+            f"{row.average_degree:.1f}",
+            "yes" if row.undirected else "no",
+            f"{row.edge_homophily:.2f}",
+            parts,
+            (row.splits or "").split(",")[0] if row.present else "absent",
+            style="" if row.present else "dim",
+        )
+    return table
+
+
+def diagnosis_view(diagnosis: Diagnosis) -> RenderableType:
+    """Everything of a diagnosis that fits a screen, the verdict last."""
+    d = diagnosis
+    return Group(
+        Text(d.name, style="bold"),
+        Padding(_facts(d), (0, 0, 1, 1)),
+        _compatibility(d),
+        Text("Audit", style="bold"),
+        Padding(audit_view(d.audit), (0, 0, 1, 1)),
+        Text("Verdict", style="bold"),
+        Padding(Text(d.verdict), (0, 0, 0, 1)),
+    )
+
+
+def _facts(d: Diagnosis) -> Table:
+    table = Table.grid(padding=(0, 2))
+    stored, symmetric = d.homophily, d.homophily_symmetric
+    profile = d.degrees
+    features = "" if d.feature_accuracy is None else f"features {d.feature_accuracy:.1%}, "
+    rows = {
+        "nodes": f"{d.n_nodes:,}, {d.n_labelled:,} of them labelled",
+        "edges": f"{d.n_edges:,} as stored, {d.n_edges_symmetric:,} symmetrised (each twice)",
+        "features, classes": f"{d.n_features:,}, {d.n_classes}",
+        "degree": f"mean {profile['mean']:.1f}, median {profile['median']:.0f}, "
+        f"half of the nodes {profile['quarter']:.0f} to {profile['three_quarters']:.0f}, "
+        f"maximum {profile['maximum']:.0f}",
+        "edge homophily": f"{stored.edge:.3f} as stored, {symmetric.edge:.3f} symmetrised",
+        "node homophily": f"{symmetric.node:.3f}",
+        "class-insensitive": f"{symmetric.class_insensitive:.3f}",
+        "adjusted": f"{symmetric.adjusted:.3f}  (0: as random wiring, 1: perfect)",
+        "label informativeness": f"{symmetric.label_informativeness:.3f}",
+        "discriminability": f"{d.discriminability:.3f}  "
+        f"(0: all classes have the same neighborhood; closest: {' and '.join(d.closest_classes)})",
+        "overlap": f"{d.mean_overlap:.3f}  (semantic neighborhoods of two classes, mean)",
+        "class told by": f"neighbors {d.neighborhood_accuracy:.1%}, {features}"
+        f"guessing the largest class {d.largest_class:.1%}",
+    }
+    for name, value in rows.items():
+        table.add_row(Text(name, style="dim"), Text(value))
+    return table
+
+
+def _compatibility(d: Diagnosis) -> RenderableType:
+    if d.n_classes > MOST_CLASSES:
+        return Text(f"The compatibility matrix has {d.n_classes} classes: see --plot or --json.\n")
+    table = Table(box=None, title="Compatibility matrix", title_style="bold", title_justify="left")
+    table.add_column("")
+    for name in d.class_names:
+        table.add_column(Text(name[:10]), justify="right")
+    peak = d.compatibility.max()
+    for name, row in zip(d.class_names, d.compatibility, strict=True):
+        table.add_row(Text(name[:18]), *(_shaded(value, value / peak) for value in row))
+    return Group(table, Text(""))
+
+
+def _shaded(value: float, strength: float) -> Text:
+    style = "bold" if strength > 0.6 else "" if strength > 0.25 else "dim"
+    return Text(f"{value:.2f}", style=style)
+
+
+def audit_view(audit: Audit) -> RenderableType:
+    """The findings as a list, or that there are none."""
+    if not audit.findings:
+        return Text("nothing suspicious found")
+    return Group(*(Text(f"• {sentence}") for sentence in audit.findings))
+
+
+def fit_view(fitted: NodeClassifier, graph: Graph, paths: Mapping[str, Path]) -> RenderableType:
+    """A short summary of a fit: scores, circumstances, and where everything is."""
+    run, split = fitted.run_, fitted.split_
+    table = Table.grid(padding=(0, 2))
+    for part, nodes in split.parts.items():
+        metrics = run.scores.get(part) or {}
+        shown = ", ".join(
+            f"{name.replace('_', ' ')} {value:.1%}" for name, value in metrics.items()
+        )
+        table.add_row(Text(part, style="dim"), f"{len(nodes):,} nodes", shown)
+    return Group(
+        Text(f"{fitted.recipe.title or fitted.recipe.name} on {graph.name}", style="bold"),
+        Padding(table, (0, 0, 0, 1)),
+        Text(
+            f" split: {split.origin}; stopped by {run.stopped} after {run.n_epochs} epochs, best "
+            f"{run.best_epoch}, {run.milliseconds_per_epoch:.0f} ms each\n"
+        ),
+        *(Text(f" {path}") for path in paths.values()),
+    )

@@ -1,0 +1,137 @@
+"""How to get a number again: the command that runs exactly the runs behind it."""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from heterophily.core.errors import HeterophilyError
+from heterophily.data.catalog import CATALOG
+from heterophily.data.synthetic import EMBEDDED
+from heterophily.htmp.recipe import Recipe
+from heterophily.models import REGISTRY
+from heterophily.models.settings import tuned
+from heterophily.runs.job import identity_of
+from heterophily.runs.record import Record
+
+OUT = "results"
+
+
+def bench_command(records: Sequence[Record]) -> str:
+    """The command of a cell of the table, with the settings that differ from the committed ones."""
+    first = records[0]
+    words = ["heterophily", "bench", "--models", first.model, "--datasets", first.dataset]
+    words += ["--splits", splits_text(r.split for r in records), *_seed(records)]
+    return shlex.join([*words, *settings_words(changed_settings(first)), "--out", OUT])
+
+
+def settings_words(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as words of a command.
+
+    >>> settings_words({"width": 64, "activation": "relu"})
+    ['--set', 'width=64', '--set', 'activation=relu']
+    """
+    return [w for n, v in settings.items() for w in ("--set", f"{n}={setting_text(v)}")]
+
+
+def bench_note(record: Record) -> str:
+    """What the command cannot promise, if anything."""
+    own = own_note([record.model], [record.dataset])
+    return own if record.model not in REGISTRY else f"{own} {_changed_note(record)}".strip()
+
+
+def own_note(models: Iterable[str], datasets: Iterable[str]) -> str:
+    """Which names in a command stand for files, if any."""
+    recipes = [name for name in models if name not in REGISTRY]
+    graphs = [name for name in datasets if name not in CATALOG and name != EMBEDDED]
+    told = [f"{n} is a recipe of its own: give the path of its file to --models." for n in recipes]
+    told += [f"{n} is a graph of its own: give the path of its file to --datasets." for n in graphs]
+    return " ".join(told)
+
+
+def _changed_note(record: Record) -> str:
+    decided = _decided(record.model, record.dataset, changed_settings(record))
+    if decided is None or identity_of(decided) != record.recipe:
+        return "The recipe or its settings have changed since this was run; results may differ."
+    return ""
+
+
+def changed_settings(record: Record) -> dict[str, Any]:
+    """What must be set on the command line, beyond what the library decides by itself."""
+    decided = _decided(record.model, record.dataset, {})
+    if decided is None:
+        return dict(record.settings)
+    preset = str(tuned(record.model, record.dataset).get("preset", "published"))
+    changed = {} if record.preset == preset else {"preset": record.preset}
+    if changed:
+        decided = _decided(record.model, record.dataset, changed) or decided
+    plain, given = _plain(decided.settings), _plain(record.settings)
+    return changed | {
+        name: value for name, value in given.items() if name not in plain or plain[name] != value
+    }
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(dict(settings), default=str))
+    return found
+
+
+def _decided(model: str, dataset: str, more: Mapping[str, Any]) -> Recipe | None:
+    if model not in REGISTRY:
+        return None
+    try:
+        return REGISTRY[model].with_settings(**{**tuned(model, dataset), **more})
+    except HeterophilyError:  # a setting of other versions
+        return None
+
+
+def setting_text(value: Any) -> str:
+    """A value as `--set` reads it: text as it is, unless it looks like another value.
+
+    >>> setting_text(0.5), setting_text("relu"), setting_text("1"), setting_text(True)
+    ('0.5', 'relu', '"1"', 'true')
+    """
+    if not isinstance(value, str):
+        return json.dumps(value)
+    try:
+        json.loads(value)
+    except ValueError:
+        return value
+    return json.dumps(value)
+
+
+def splits_text(names: Iterable[str]) -> str:
+    """Splits as `--splits` reads them.
+
+    >>> splits_text(["0", "2", "1"]), splits_text(["3", "5"]), splits_text(["a", "b"])
+    ('0-2', '3,5', 'a,b')
+    """
+    found = sorted(set(names), key=lambda name: (not name.isdigit(), name.zfill(9)))
+    if len(found) < 2 or not all(name.isdigit() for name in found):
+        return ",".join(found)
+    numbers = [int(name) for name in found]
+    whole = numbers == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]}-{numbers[-1]}" if whole else ",".join(found)
+
+
+def _seed(records: Sequence[Record]) -> list[str]:
+    starts = {r.seed - int(r.split) for r in records if r.split.isdigit()}
+    return ["--seed", str(starts.pop())] if len(starts) == 1 and starts != {0} else []
+
+
+def whole_command(records: Sequence[Record], models: Sequence[str], datasets: Sequence[str]) -> str:
+    """The command that runs everything, with the committed settings and what all cells set beyond."""
+    chosen = ["--models", ",".join(models), "--datasets", ",".join(datasets)]
+    splits = ["--splits", splits_text(r.split for r in records), *_seed(records)]
+    shared = settings_words(shared_settings(records))
+    return shlex.join(["heterophily", "bench", *chosen, *splits, *shared, "--out", OUT])
+
+
+def shared_settings(records: Iterable[Record]) -> dict[str, Any]:
+    """Settings that all cells have, and that at least one has from the command line alone."""
+    cells = list({(r.model, r.dataset): r for r in records}.values())
+    # A recipe of one's own has no known defaults, so all of its settings would look changed.
+    judged = [r for r in cells if r.model in REGISTRY] or cells
+    said = {name: value for r in judged for name, value in changed_settings(r).items()}
+    held = [{"preset": r.preset, **_plain(r.settings)} for r in cells]
+    return {n: v for n, v in said.items() if all(n in have and have[n] == v for have in held)}

@@ -1,0 +1,270 @@
+"""What the templates are filled with: the leaderboard, a panel per dataset, and the facts of a graph."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from heterophily.analysis.diagnosis import Diagnosis
+from heterophily.bench.table import Entry, Table
+from heterophily.data import published as paper
+from heterophily.data.catalog import CATALOG
+from heterophily.runs.record import Record
+from heterophily.studies.ablation import changes
+from heterophily.views.page import charts, data, studied
+from heterophily.views.page.chart import Chart, Section
+from heterophily.views.page.commands import bench_command, bench_note
+from heterophily.views.page.curves import curve_charts
+from heterophily.views.page.data import Results
+from heterophily.views.tables import LEVEL, number, rank_text, signed
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A measure with its meaning; `share` of its bar, none where a bar would mislead."""
+
+    name: str
+    value: str
+    meaning: str = ""
+    share: float | None = None
+
+
+def board(table: Table) -> list[dict[str, Any]]:
+    """The rows of the leaderboard."""
+    return [
+        {
+            "model": model,
+            "title": paper.methods().get(model, model),
+            "cells": [_cell(entry) for entry in table.row(model)],
+            "rank": rank_text(table, model),
+            "rank_value": table.average_ranks.get(model),
+            "paper_rank": paper.average_rank(model),
+        }
+        for model in table.models
+    ]
+
+
+def _cell(entry: Entry) -> dict[str, Any]:
+    published = entry.published
+    spread = "" if entry.std is None else f"± {entry.std:.2f}"
+    return {
+        "dataset": entry.dataset,
+        "value": entry.mean,
+        "mean": entry.mark if entry.mean is None else f"{entry.mean:.2f}",
+        "spread": spread,
+        "runs": f"{entry.n}/{entry.planned}" if entry.partial else "",
+        "place": entry.place,
+        "level": LEVEL if entry.level else "",
+        "exists": bool(entry.n or entry.failed),
+        "paper": ""
+        if published is None
+        else "OOM"
+        if published.mean is None
+        else f"{published.mean:.2f}",
+        "difference": "" if entry.difference is None else signed(entry.difference),
+        "verdict": entry.verdict,
+    }
+
+
+def panel(results: Results, dataset: str) -> dict[str, Any]:
+    """Everything that is known of a dataset."""
+    graph = results.graphs.get(dataset)
+    return {
+        "name": dataset,
+        "title": paper.datasets().get(dataset, dataset),
+        "facts": graph_facts(graph) if graph else declared_facts(dataset),
+        "meters": meters(graph) if graph else [],
+        "verdict": graph.verdict if graph else "",
+        "audit": graph.audit.findings if graph else (),
+        "citation": CATALOG[dataset].citation if dataset in CATALOG else "",
+        "sections": [s for s in sections(results, dataset) if s.charts],
+        "methods": [method_row(results, e) for e in _ordered(results.table.column(dataset))],
+    }
+
+
+def _ordered(column: Sequence[Entry]) -> list[Entry]:
+    return sorted(column, key=lambda e: -1.0 if e.mean is None else e.mean, reverse=True)
+
+
+def sections(results: Results, dataset: str) -> list[Section]:
+    """The charts of a dataset under their headings; some may have none."""
+    series = results.series
+    curves, said = data.curves_of(results, dataset)
+    points, source = data.times_of(results, dataset)
+    ablation = changes(results.study("ablation", dataset))
+    trace = studied.trace_chart(results.study("compatibility-trace", dataset), series)
+    overlap = studied.overlap_chart(results.study("overlap", dataset))
+    return [
+        Section(
+            "How accurate, and at what cost",
+            _some(
+                charts.accuracy_chart(results.table.column(dataset), series),
+                charts.runtime_chart(points, series, source=source),
+            ),
+        ),
+        Section(
+            "How classes connect",
+            [*compatibility_charts(data.matrices_of(results, dataset)), *_some(trace, overlap)],
+            text="Each row of a compatibility matrix says how the neighbors of a node of that class are "
+            "spread over classes. Neighbors tell a node's class where the rows differ.",
+        ),
+        Section("How training went", curve_charts(curves, series, caption=said)),
+        Section(
+            "Where accuracy comes from",
+            _some(
+                studied.degree_chart(results.study("degrees", dataset), series),
+                studied.ablation_chart(ablation, series),
+            ),
+        ),
+    ]
+
+
+def _some(*found: Chart | None) -> list[Chart]:
+    return [chart for chart in found if chart is not None]
+
+
+def compatibility_charts(matrices: Sequence[data.Believed]) -> list[Chart]:
+    """Heat maps of one scale; desired matrices may have negative entries and get two hues."""
+    if not matrices:
+        return []
+    shares = [b for b in matrices if b.kind != "desired"] or list(matrices)
+    peak = max((v for b in shares for row in b.matrix for v in row), default=1.0) or 1.0
+    return [_heat(b, peak) for b in matrices]
+
+
+def _heat(believed: data.Believed, peak: float) -> Chart:
+    values = [v for row in believed.matrix for v in row]
+    negative = min(values, default=0.0) < -0.005
+    reach = max(map(abs, values), default=1.0) or 1.0
+    title = {"observed": "Observed", "estimated": "Estimated", "desired": "Desired"}
+    words = {
+        "observed": "From all labels.",
+        "estimated": "What the method believes after training.",
+        "desired": "What the trained method effectively aggregates with.",
+    }
+    by = f" by {believed.method}" if believed.method else ""
+    return charts.matrix_chart(
+        believed.matrix,
+        believed.names,
+        title=f"{title.get(believed.kind, believed.kind)}{by}",
+        peak=reach if believed.kind == "desired" else peak,
+        signed=negative,
+        caption=words.get(believed.kind, ""),
+        method=believed.method,
+    )
+
+
+def method_row(results: Results, entry: Entry) -> dict[str, Any]:
+    """A method on a dataset: its scores, cost, settings, runs and command."""
+    runs = sorted(
+        results.cells.get((entry.model, entry.dataset), ()),
+        key=lambda r: (r.split.zfill(9), r.seed),
+    )
+    done = [run for run in runs if run.done]
+    first = (done or runs)[0] if runs else None
+    return {
+        "model": entry.model,
+        "text": number(entry),
+        "place": entry.place,
+        "paper": _printed(entry),
+        "difference": "–" if entry.difference is None else signed(entry.difference),
+        "verdict": data.verdict_text(entry),
+        "ms": _mean(done, "milliseconds_per_epoch", ".1f"),
+        "memory": _mean(done, "peak_memory", ",.0f"),
+        "parameters": f"{first.parameters:,}" if first and first.parameters else "–",
+        "settings": {} if first is None else {k: _value(v) for k, v in first.settings.items()},
+        "origin": "" if first is None else f"source {first.source}, preset {first.preset}",
+        "runs": [_run(run) for run in runs],
+        "command": bench_command(runs) if runs else "",
+        "note": bench_note(first) if first else "",
+    }
+
+
+def _printed(entry: Entry) -> str:
+    published = entry.published
+    if published is None:
+        return "–"
+    return "OOM" if published.mean is None else f"{published.mean:.2f} ± {published.std:.2f}"
+
+
+def _mean(runs: Sequence[Record], name: str, form: str) -> str:
+    known = [float(run.run[name]) for run in runs if run.run.get(name)]
+    return format(fmean(known), form) if known else "–"
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else "none" if value is None else str(value)
+
+
+def _run(run: Record) -> dict[str, str]:
+    if not run.done:
+        lines = run.reason.strip().splitlines()
+        return {
+            "split": run.split,
+            "seed": str(run.seed),
+            "failed": f"{run.status}: {lines[-1][:200] if lines else ''}",
+        }
+    scores = run.run["scores"]
+    shown = {
+        part: f"{100 * scores[part]['accuracy']:.2f}" for part in ("val", "test") if part in scores
+    }
+    return {
+        "split": run.split,
+        "seed": str(run.seed),
+        "failed": "",
+        "val": shown.get("val", "–"),
+        "test": shown.get("test", "–"),
+        "epochs": str(run.run.get("n_epochs", "–")),
+        "best": str(run.run.get("best_epoch", "–")),
+        "seconds": f"{float(run.run['seconds']):.1f}" if "seconds" in run.run else "–",
+    }
+
+
+def graph_facts(graph: Diagnosis) -> dict[str, str]:
+    """Sizes of a measured graph."""
+    labelled = "" if graph.n_labelled == graph.n_nodes else f" ({graph.n_labelled:,} labelled)"
+    return {
+        "nodes": f"{graph.n_nodes:,}{labelled}",
+        "edges": f"{graph.n_edges_symmetric // 2:,}",
+        "features": f"{graph.n_features:,}",
+        "classes": str(graph.n_classes),
+        "mean degree": f"{graph.degrees['mean']:.1f}",
+        "median degree": f"{graph.degrees['median']:.0f}",
+    }
+
+
+def declared_facts(dataset: str) -> dict[str, str]:
+    """Sizes that the catalog declares, for a graph whose files are not here."""
+    row = CATALOG.get(dataset)
+    if row is None:
+        return {}
+    return {
+        "nodes": f"{row.n_nodes:,}",
+        "edges": f"{row.n_symmetric // 2:,}",
+        "features": f"{row.n_features:,}",
+        "classes": str(row.n_classes),
+        "edge homophily": f"{row.edge_homophily:.2f}",
+    }
+
+
+def meters(graph: Diagnosis) -> list[Meter]:
+    """Homophily and what neighbors tell, each with its meaning."""
+    h = graph.homophily_symmetric
+    found: Mapping[str, tuple[float | None, str]] = {
+        "Edge homophily": (h.edge, "edges that connect equal classes"),
+        "Node homophily": (h.node, "equal neighbors of an average node"),
+        "Class-insensitive": (h.class_insensitive, "the same, corrected for the sizes of classes"),
+        "Adjusted": (h.adjusted, "0: as random wiring, 1: perfect"),
+        "Label informativeness": (h.label_informativeness, "what one neighbor tells of a label"),
+        "Discriminability": (graph.discriminability, "0: all classes have the same neighbors"),
+        "Overlap": (graph.mean_overlap, "of the neighborhoods of two classes"),
+        "Told by neighbors": (graph.neighborhood_accuracy, "accuracy from classes of neighbors"),
+        "Told by features": (graph.feature_accuracy, "accuracy of a linear model"),
+        "Largest class": (graph.largest_class, "accuracy of guessing it"),
+    }
+    return [
+        Meter(name, f"{value:.3f}".replace("-", "−"), meaning, max(0.0, min(1.0, value)))
+        for name, (value, meaning) in found.items()
+        if value is not None and math.isfinite(value)
+    ]

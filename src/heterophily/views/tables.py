@@ -1,0 +1,264 @@
+"""The benchmark's table for people and programs: as text, Markdown, CSV and JSON.
+
+Only the spelling is decided here; every number comes from `heterophily.bench.table`.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from heterophily.bench.table import DIGITS, Entry, Table
+from heterophily.core.errors import unknown_name
+from heterophily.core.files import write_atomically
+from heterophily.views.console import console
+
+LEVEL = "†"
+PLACES = {1: "¹", 2: "²"}  # beside bold and underlined, which a pipe or a file loses
+STYLES = {1: "bold", 2: "underline"}
+MINUS = "−"
+WIDTH = 140  # columns of a text that is not for a terminal
+
+
+def number(entry: Entry) -> str:
+    """Mean ± standard deviation, with the number of runs where some are missing; or OOM, time, error, –."""
+    if entry.mean is None:
+        return entry.mark
+    spread = "" if entry.std is None else f" ± {entry.std:.{DIGITS}f}"
+    runs = f" ({entry.n}/{entry.planned})" if entry.partial else ""
+    return f"{entry.mean:.{DIGITS}f}{spread}{runs}"
+
+
+def beside(entry: Entry) -> str:
+    """The published mean and the difference to it, or nothing where the paper has no cell."""
+    if entry.published is None:
+        return ""
+    if entry.published.mean is None:
+        return "OOM"
+    printed = f"{entry.published.mean:.{DIGITS}f}"
+    return printed if entry.difference is None else f"{printed}, {signed(entry.difference)}"
+
+
+def signed(value: float, *, digits: int = DIGITS) -> str:
+    """A difference with its sign, a real minus, and none for what rounds to zero."""
+    text = f"{abs(value):.{digits}f}"
+    return ("" if not float(text) else "+" if value > 0 else MINUS) + text
+
+
+def rank_text(table: Table, model: str) -> str:
+    """The average rank with one decimal, or – where no dataset has all methods."""
+    return f"{table.average_ranks[model]:.1f}" if table.average_ranks else "–"
+
+
+def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
+    """What one must know to read the table, a sentence each; what ranks tell comes last."""
+    metric = table.metric.replace("_", " ")
+    found = [f"Mean ± sample standard deviation (n − 1) of the test {metric} in percent."]
+    if any(entry.partial for entry in table):
+        found.append(
+            "(8/10): 8 of 10 runs are finished, the mean is over those; best and second are chosen among the "
+            "methods with the most runs."
+        )
+    if table.left_out:
+        found.append(
+            f"{table.left_out} records of other settings, graphs or versions are left out: the newest count."
+        )
+    if table.against:
+        found.append("Beside each: the mean that the paper prints, and the difference to it.")
+    found.append(_rank_note(table))
+    if table.comparisons:
+        found.append(
+            f"{LEVEL} not significantly worse than the best of the dataset: corrected resampled t-test of "
+            f"Nadeau and Bengio on paired splits, Holm's correction, level {table.alpha:g}.{_untested(table)}"
+        )
+    return [*found, _ranking_note(table)] if over_datasets else found
+
+
+def _untested(table: Table) -> str:
+    names = [f"{model} on {name}" for name, models in table.untested.items() for model in models]
+    return f" Not tested for want of shared splits: {', '.join(names)}." if names else ""
+
+
+def _rank_note(table: Table) -> str:
+    n, k = len(table.ranked), len(table.models)
+    if not n:
+        return "No average rank: no dataset has a run that all methods share."
+    return (
+        f"Average rank: over the {n} of {len(table.datasets)} datasets on which all {k} methods share "
+        "runs, by the means of those."
+    )
+
+
+def _ranking_note(table: Table) -> str:
+    ranking = table.ranking
+    if ranking is None:
+        return f"No test over datasets: {table.unranked}."
+    return (
+        f"Over {len(ranking.datasets)} datasets, Friedman: χ² = {ranking.chi_square:.2f}, "
+        f"p = {p_text(ranking.p)}; critical difference of average ranks (Nemenyi, level "
+        f"{ranking.alpha:g}): {ranking.critical_difference:.2f}."
+    )
+
+
+def p_text(p: float) -> str:
+    """A probability, not more exact than it is."""
+    return f"{p:.1e}" if 0 < p < 1e-3 else f"{p:.3f}"
+
+
+def text_view(table: Table, *, width: int = WIDTH) -> RenderableType:
+    """The table for a terminal, in as many blocks of datasets as its width asks for."""
+    blocks = _blocks(table, width)
+    grids = [_grid(table, names, last=names is blocks[-1]) for names in blocks]
+    legend = f"{PLACES[1]} best (bold), {PLACES[2]} second (underlined) of the dataset."
+    return Group(*grids, *(Text(sentence, style="dim") for sentence in (legend, *notes(table))))
+
+
+def _grid(table: Table, datasets: Sequence[str], *, last: bool) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column("method", no_wrap=True)
+    for name in datasets:
+        grid.add_column(Text(name), justify="right", no_wrap=True)
+    if last:
+        grid.add_column("rank", justify="right", no_wrap=True)
+    for model in table.models:
+        cells = [_cell(table.entries[model, name]) for name in datasets]
+        grid.add_row(Text(model), *cells, *([rank_text(table, model)] if last else []))
+    return grid
+
+
+def _cell(entry: Entry) -> Text:
+    style = STYLES.get(entry.place, "" if entry.n else "dim")
+    # Marks stand in front, so that the digits of a column stay below each other.
+    marks = (LEVEL if entry.level else "") + PLACES.get(entry.place, "")
+    text = Text(marks)
+    text.append(number(entry), style=style)
+    if entry.published is not None:
+        text.append(f"\n{beside(entry)}", style="dim")
+    return text
+
+
+def _blocks(table: Table, width: int) -> list[list[str]]:
+    """Datasets side by side as far as they fit."""
+    room = width - max(map(len, ("method", *table.models))) - len("  rank  ")
+    blocks: list[list[str]] = [[]]
+    used = 0
+    for name in table.datasets:
+        cells = (line for entry in table.column(name) for line in _cell(entry).plain.split("\n"))
+        need = max(map(len, (name, *cells))) + 2
+        if blocks[-1] and used + need > room:
+            blocks.append([])
+            used = 0
+        blocks[-1].append(name)
+        used += need
+    return blocks
+
+
+def to_markdown(table: Table, *, over_datasets: bool = True) -> str:
+    """The table as Markdown: best bold, second underlined."""
+    rows = [
+        [_escaped(model), *map(_markdown, table.row(model)), rank_text(table, model)]
+        for model in table.models
+    ]
+    said = [
+        "**Best** and <u>second</u> of each dataset.",
+        *notes(table, over_datasets=over_datasets),
+    ]
+    grid = markdown_grid(["method", *map(_escaped, table.datasets), "average rank"], rows)
+    return "\n".join([*grid, "", *(f"* {sentence}" for sentence in said), ""])
+
+
+def markdown_grid(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1
+) -> list[str]:
+    """The lines of a Markdown table: the first columns are words, the others numbers."""
+    rule = ["---"] * words + ["---:"] * (len(head) - words)
+    return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]
+
+
+def _markdown(entry: Entry) -> str:
+    text = number(entry)
+    text = {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(entry.place, text)
+    text += LEVEL if entry.level else ""
+    return f"{text}<br><sub>{beside(entry)}</sub>" if beside(entry) else text
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"\\{c}" if c in "\\|*_<>`[]" else c for c in name)
+
+
+def to_csv(table: Table) -> str:
+    """One row per cell; failures as `memory:2`, an empty field where there is nothing."""
+    rows = []
+    for entry in table:
+        facts = entry.to_dict()
+        failed = " ".join(f"{kind}:{count}" for kind, count in facts["failed"].items())
+        rows.append(
+            {**facts, "failed": failed, "average_rank": table.average_ranks.get(entry.model)}
+        )
+    names = dict.fromkeys(name for row in rows for name in row)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(names), lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def to_json(table: Table) -> str:
+    """A list with one object per cell."""
+    cells = [
+        {**entry.to_dict(), "average_rank": table.average_ranks.get(entry.model)} for entry in table
+    ]
+    return json.dumps(cells, indent=1, ensure_ascii=False) + "\n"
+
+
+def print_table(table: Table, kind: str) -> None:
+    """Print the table in a format: text, md, latex, csv, json or html."""
+    if kind == "text":
+        screen = console()
+        screen.print(text_view(table, width=screen.width))
+    else:
+        print(spelled(table, kind), end="")
+
+
+def write_table(table: Table, path: Path, kind: str) -> Path:
+    """Write the table atomically."""
+    text = spelled(table, kind)
+    write_atomically(path, lambda p: p.write_text(text, encoding="utf-8"))
+    return path
+
+
+def spelled(table: Table, kind: str) -> str:
+    """The table as a string in a format."""
+    from heterophily.views.latex import to_html, to_latex
+
+    formats: dict[str, Callable[[Table], str]] = {
+        "text": to_text,
+        "md": to_markdown,
+        "latex": to_latex,
+        "csv": to_csv,
+        "json": to_json,
+        "html": to_html,
+    }
+    if kind not in formats:
+        raise unknown_name("format of a table", kind, formats)
+    return formats[kind](table)
+
+
+def format_of(path: Path) -> str:
+    """The format by the ending of a file; text if it tells none."""
+    known = {f".{kind}": kind for kind in ("md", "csv", "json", "html")}
+    return {**known, ".tex": "latex"}.get(path.suffix.lower(), "text")
+
+
+def to_text(table: Table) -> str:
+    """The table as it stands on a terminal, without colors."""
+    page = Console(file=io.StringIO(), width=WIDTH, color_system=None)
+    with page.capture() as capture:
+        page.print(text_view(table, width=WIDTH))
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"

@@ -1,0 +1,118 @@
+"""What `heterophily fit` leaves in a folder, and what `predict` makes of it."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from heterophily import Graph
+from heterophily.commands.fit import CANDIDATES, confusion, fit_model
+from heterophily.commands.main import main
+
+NODES = 60
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """Two tables: text ids, three kinds that meet on a ring, a third of the labels missing."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("market")
+    kinds = np.arange(NODES) % 3
+    pairs = [
+        (i, j) for i in range(NODES) for j in rng.choice(NODES, 9) if (kinds[i] + 1) % 3 == kinds[j]
+    ]
+    lines = ["source,target", *(f"n{i:03d},n{j:03d}" for i, j in pairs)]
+    (folder / "edges.csv").write_text("\n".join(lines))
+    rows = ["id,label,a,b,c"]
+    for i, kind in enumerate(kinds):
+        hints = rng.normal(size=3) + np.eye(3)[kind]
+        name = "" if i % 3 == 0 and i % 2 else ("red", "green", "blue")[kind]
+        rows.append(f"n{i:03d},{name}," + ",".join(f"{h:.3f}" for h in hints))
+    (folder / "nodes.csv").write_text("\n".join(rows))
+    return folder
+
+
+def run(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["heterophily", *map(str, words)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    out, err = capsys.readouterr()
+    return stop.value.code or 0, out, err
+
+
+def test_fit_takes_a_file_of_settings(market, tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.toml").write_text(f"[{market.name}]\nwidth = 7\nmax_epochs = 2")
+    words = ("--model", "gcn", "--settings", tmp_path / "mine.toml", "--out", tmp_path / "out")
+    assert run(monkeypatch, capsys, "fit", market, *words, "--set", "max_epochs=3")[0] == 0
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert (metrics["settings"]["width"], metrics["n_epochs"]) == (7, 3)
+    code, _, err = run(monkeypatch, capsys, "fit", market, *words[2:], "--model", "auto")
+    assert code == 2
+    assert "settings of a file are for one method" in err
+
+
+def test_fit_writes_the_model_predictions_metrics_and_figures(
+    market, tmp_path, monkeypatch, capsys
+):
+    quick = ("--set", "max_epochs=8", "--set", "width=8")
+    code, out, err = run(monkeypatch, capsys, "fit", market, "--out", tmp_path, *quick)
+    assert (code, err) == (0, "")
+    assert "CMGNN on" in out
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "model",
+        "predictions.csv",
+        "metrics.json",
+        "compatibility.png",
+        "curve.png",
+        "confusion.png",
+    }
+    rows = list(csv.DictReader((tmp_path / "predictions.csv").read_text().splitlines()))
+    assert len(rows) == NODES
+    assert list(rows[0]) == ["id", "predicted", "blue", "green", "red"]
+    assert rows[7]["id"] == "n007"
+    chances = {name: float(rows[7][name]) for name in ("blue", "green", "red")}
+    assert sum(chances.values()) == pytest.approx(1, abs=1e-5)
+    assert rows[7]["predicted"] == max(chances, key=chances.get)
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert metrics["model"] == "cmgnn"
+    assert metrics["settings"]["width"] == 8
+    assert "held out" in metrics["split"]["origin"]
+    code, out, _ = run(
+        monkeypatch, capsys, "predict", tmp_path, market, "--out", tmp_path / "b.csv"
+    )
+    assert code == 0
+    assert (tmp_path / "b.csv").read_text() == (tmp_path / "predictions.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--set", "widht=3"), 'no setting of cmgnn "widht"'),
+        (("--set", "width"), "--set takes name=value, got 'width'"),
+        (("--model", "gcm"), 'no model "gcm"'),
+        (("--device", "tpu9"), "device"),
+    ],
+)
+def test_what_cannot_work_is_one_sentence(market, tmp_path, monkeypatch, capsys, words, sentence):
+    code, _, err = run(monkeypatch, capsys, "fit", market, "--out", tmp_path / "x", *words)
+    assert code == 2
+    assert sentence in err
+    assert len(err.splitlines()) == 1
+    assert not (tmp_path / "x").exists()
+
+
+def test_auto_keeps_the_method_that_is_best_on_validation_nodes(market):
+    graph = Graph.from_files(market)
+    quick = {"max_epochs": 6, "width": 8}
+    chosen = fit_model(graph, "auto", **quick)
+    each = [fit_model(graph, name, **quick).run_.scores["val"]["accuracy"] for name in CANDIDATES]
+    assert chosen.run_.scores["val"]["accuracy"] == max(each)
+    assert chosen.recipe.name == CANDIDATES[int(np.argmax(each))]
+
+
+def test_confusion_counts_true_rows_and_predicted_columns():
+    graph = Graph.from_edges([], labels=[0, 0, 1, 1])
+    counts = confusion(np.array([0, 1, 1, 1]), graph, np.array([0, 1, 2]))
+    assert counts.tolist() == [[1, 1], [0, 1]]

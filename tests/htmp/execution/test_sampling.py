@@ -1,0 +1,259 @@
+"""Samples: drawn rows without bias, whole rows where all are kept, and every recipe on them."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from heterophily import Graph, HeterophilyError, build
+from heterophily.htmp.execution.batch import Drawn, Sample, ranges, rows_of, without_replacement
+from heterophily.htmp.execution.blockwise import evaluate, predict
+from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fans_of
+from heterophily.htmp.guidance import Attention, RowMean, Seen, SymmetricMean, Uniform
+from heterophily.htmp.neighborhoods import Ego, Raw, Signed, WithSelf
+from heterophily.htmp.part import Scene
+from heterophily.models import REGISTRY
+
+N, F, K = 90, 100, 3
+TRAIN = torch.arange(3, 40, 6)
+ENTRIES = [(r, p) for r in REGISTRY.values() for p in ("published", "reference")]
+DIVIDED = [(r, p) for r, p in ENTRIES if not r.with_settings(preset=p).undivided]
+IDS = [f"{r.name}-{p}" for r, p in DIVIDED]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _double():
+    torch.set_default_dtype(torch.double)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@cache
+def ring(*, sparse=False, n=N):
+    """A long ring with a hub and an isolated node, so that two hops are far from all nodes."""
+    edges = [(i, (i + 1) % (n - 1)) for i in range(n - 1)] + [(0, i) for i in range(2, n - 1, 12)]
+    rng = np.random.default_rng(0)
+    x = torch.tensor((rng.random((n, F)) < 0.3) * rng.random((n, F)))
+    features = x.float().to_sparse() if sparse else x.float()
+    graph = Graph.from_edges(edges, features, labels=np.arange(n) % K)
+    exact = rows_of(graph.features, torch.arange(n))
+    exact = exact.pattern * exact.values.double() if sparse else exact.double()
+    return graph.replace(features=exact)
+
+
+def begun(recipe, graph, preset="published", **settings):
+    torch.manual_seed(0)
+    network = build(recipe, graph, preset=preset, **settings)
+    network.begin(graph, TRAIN)
+    return network.eval()
+
+
+def sampler_of(network, graph):
+    return Sampler(graph, network.recipe.channels, network.encoding.structure)
+
+
+def gradients(network, graph, nodes, **options):
+    network.zero_grad()
+    network.loss(network(graph), graph, nodes, **options).backward()
+    return {n: None if p.grad is None else p.grad.clone() for n, p in network.named_parameters()}
+
+
+@pytest.mark.parametrize(("recipe", "preset"), DIVIDED, ids=IDS)
+def test_one_batch_of_all_training_nodes_has_the_gradients_of_the_whole_graph(recipe, preset):
+    graph = ring()
+    network = begun(recipe, graph, preset)
+    sampler = sampler_of(network, graph)
+    hops = network.n_layers * sampler.power
+    sample = sampler.draw(TRAIN, fans_of("all", hops))
+    assert sample.n_nodes < N or recipe.name == "wrgnn"  # whose relations reach all nodes here
+    whole = gradients(network, graph, TRAIN)
+    batch = gradients(network, sample, torch.arange(len(TRAIN)), standing_for=float(len(TRAIN)))
+    torch.testing.assert_close(batch, whole)
+    torch.testing.assert_close(network(sample)[: len(TRAIN)], network(graph)[TRAIN])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("recipe", "preset"), DIVIDED, ids=IDS)
+def test_evaluation_in_blocks_is_exact(recipe, preset, sparse):
+    graph = ring(sparse=sparse)
+    network = begun(recipe, graph, preset)
+    torch.testing.assert_close(evaluate(network, graph, block=50), network(graph).detach())
+    z = evaluate(network, graph, block=50, head=False)
+    torch.testing.assert_close(z, network.embed(graph).detach())
+
+
+@pytest.mark.parametrize("settings", [{"structure": True}, {"residual": True}, {"norm": "layer"}])
+def test_blocks_and_batches_know_the_settings_of_cmgnn(settings):
+    graph = ring()
+    network = begun("cmgnn", graph, **settings)
+    torch.testing.assert_close(evaluate(network, graph, block=50), network(graph).detach())
+    sample = sampler_of(network, graph).draw(TRAIN, [None, None])
+    whole = gradients(network, graph, TRAIN)
+    batch = gradients(network, sample, torch.arange(len(TRAIN)), standing_for=float(len(TRAIN)))
+    torch.testing.assert_close(batch, whole)
+
+
+def test_structure_channels_hear_whole_rows():
+    graph = ring()
+    network = begun("acm-gcn", graph, structure_channel=True)
+    sample = sampler_of(network, graph).draw(TRAIN, [2, 2], torch.Generator())
+    heard = network.stacks[0][0].messages([sample.features] * 3 + [None], network.open(sample))[-1]
+    expected = network.stacks[0][0].messages([graph.features] * 3 + [None], network.open(graph))[-1]
+    torch.testing.assert_close(heard, expected[sample.nodes])
+
+
+def test_predictions_of_unseen_nodes_are_those_of_the_whole_graph():
+    network, other = begun("cmgnn", ring()), ring(n=70)
+    torch.testing.assert_close(predict(network, other, block=40), network.predict(other).detach())
+
+
+@pytest.mark.parametrize("name", ["hog-gcn", "glognn", "simp-gcn"])
+def test_what_needs_all_nodes_at_once_says_why(name):
+    assert len(REGISTRY[name].undivided.split()) > 4
+
+
+def test_settings_decide_what_can_be_divided():
+    cmgnn = REGISTRY["cmgnn"]
+    assert not cmgnn.undivided
+    assert "pseudo_labels" in cmgnn.with_settings(preset="reference").undivided
+    assert not cmgnn.with_settings(preset="reference", pseudo_labels="evaluation").undivided
+    assert "norm = layer" in REGISTRY["gcn+"].with_settings(norm="batch").undivided
+
+
+def channel_matrix(guidance, hood, seeds, fan, generator, graph):
+    """A' ⊙ B' of drawn rows with the numbers of the whole graph, (N, N)."""
+    sample = Sampler(graph, [hood * guidance]).draw(seeds, [fan], generator)
+    scene = Scene(sample, None, False, None)
+    seen = Seen(hood * guidance, sample.drawn[hood], None, torch.zeros(sample.n_nodes, 2), scene)
+    dense = torch.zeros(N, N)
+    operator = guidance.operator(seen, None).to_dense()
+    dense[sample.nodes.unsqueeze(1), sample.nodes] = operator
+    return dense
+
+
+@pytest.mark.parametrize("hood", [Raw(), WithSelf(), WithSelf(extra=True)], ids=repr)
+@pytest.mark.parametrize("guidance", [RowMean(), SymmetricMean(), Uniform()], ids=repr)
+def test_drawn_rows_estimate_the_whole_ones_without_bias(guidance, hood):
+    graph, seeds = ring(), torch.tensor([0, 5, 14, N - 1])
+    whole = (
+        guidance.matrix(hood.indicator(graph)) if guidance != Uniform() else hood.indicator(graph)
+    )
+    whole = (
+        whole if hasattr(whole, "to_dense") else whole * torch.ones(whole.n_entries)
+    ).to_dense()
+    generator = torch.Generator().manual_seed(0)
+    draws = [channel_matrix(guidance, hood, seeds, 1, generator, graph) for _ in range(400)]
+    mean, spread = torch.stack(draws).mean(0)[seeds], torch.stack(draws).std(0)[seeds]
+    assert ((mean - whole[seeds]).abs() <= 5 * spread / 20 + 1e-12).all()
+    assert (spread.sum(1) > 0).tolist() == [True, True, True, False]
+    torch.testing.assert_close(mean.diagonal(), whole[seeds].diagonal())
+    single = draws[0][seeds].fill_diagonal_(0) if hood == Raw() else draws[0][seeds]
+    assert single.count_nonzero(1).max() <= 1 + (hood != Raw())
+
+
+def test_attention_counts_a_drawn_neighbor_for_those_it_stands_for():
+    graph = ring()
+    hood, seeds = WithSelf(), torch.tensor([0])
+    degree = int(graph.degrees[0])
+    sample = Sampler(graph, [hood * Attention()]).draw(seeds, [2], torch.Generator())
+    seen = Seen(
+        hood * Attention(), sample.drawn[hood], None, None, Scene(sample, None, False, None)
+    )
+    zero = torch.zeros(sample.n_nodes)
+    share = Attention().shares(seen, zero, zero)
+    own = (sample.drawn[hood].pattern.indices == 0).nonzero().item()
+    expected = torch.full((3,), degree / 2 / (degree + 1)).index_fill_(
+        0, torch.tensor(own), 1 / (degree + 1)
+    )
+    torch.testing.assert_close(share, expected)
+
+
+def test_numbers_are_drawn_without_replacement_and_alike():
+    generator = torch.Generator().manual_seed(0)
+    drawn = without_replacement(torch.full((3000,), 5), 3, generator)
+    assert (drawn.sort(dim=1).values.diff(dim=1) > 0).all()
+    counts = torch.bincount(drawn.flatten(), minlength=5)
+    assert len(counts) == 5
+    assert (counts - 1800).abs().max() < 150
+    sets, times = drawn.sort(dim=1).values.unique(dim=0, return_counts=True)
+    assert len(sets) == 10
+    assert times.min() > 220
+
+
+def test_a_sample_holds_seeds_first_and_each_node_once():
+    graph = ring()
+    sampler = Sampler(graph, [Raw() * RowMean(), Ego() * Uniform()])
+    seeds = torch.tensor([7, 3, 60])
+    sample = sampler.draw(seeds, [2, 1], torch.Generator().manual_seed(1))
+    assert torch.equal(sample.nodes[:3], seeds)
+    assert len(sample.nodes.unique()) == sample.n_nodes
+    assert torch.equal(sample.labels, graph.labels[sample.nodes])
+    assert torch.equal(sample.features, graph.features[sample.nodes])
+    assert torch.equal(sample.degrees, graph.degrees[sample.nodes])
+    rows = sample.drawn[Raw()].pattern
+    adjacent = graph.symmetric * torch.ones(graph.symmetric.n_entries)
+    pairs = sample.nodes[rows.rows.long()], sample.nodes[rows.indices.long()]
+    assert (adjacent.to_dense()[pairs] == 1).all()
+    assert set(sampler._place.tolist()) == {-1}
+    again = sampler.draw(seeds, [2, 1], torch.Generator().manual_seed(1))
+    assert torch.equal(again.nodes, sample.nodes)
+
+
+def test_parts_that_share_entries_share_the_draw():
+    graph = ring()
+    sample = Sampler(graph, [Signed(1) * Uniform(), Signed(-1) * Uniform()]).draw(
+        torch.tensor([0]), [2], torch.Generator()
+    )
+    assert sample.drawn[Signed(1)] is sample.drawn[Signed(-1)]
+
+
+def test_a_part_that_takes_a_sample_for_the_graph_is_stopped():
+    sample = Sample(ring(), torch.arange(4), {})
+    with pytest.raises(HeterophilyError, match="indicator_of"):
+        Raw().indicator(sample)
+
+
+def test_padding_adds_rows_and_only_to_squares_columns():
+    graph = ring()
+    network = begun("cmgnn", graph, structure=True)
+    sample = sampler_of(network, graph).draw(torch.arange(N), [None])
+    square, wide = (rows.padded(K) for rows in sample.drawn.values())
+    assert (square.shape, wide.shape) == ((N + K, N + K), (N + K, N))
+    assert isinstance(square, Drawn)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_of_features(sparse):
+    graph, nodes = ring(sparse=sparse), torch.tensor([5, 0, 5])
+    rows = rows_of(graph.features, nodes)
+    dense = ring().features
+    assert torch.equal(rows.to_dense() if sparse else rows, dense[nodes])
+
+
+def test_ranges():
+    assert ranges(torch.tensor([4, 9, 0]), torch.tensor([2, 0, 3])).tolist() == [4, 5, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "hops", "fans"),
+    [((10, 5), 3, [10, 5, 5]), ("all", 2, [None, None]), ((4, 3, 2), 2, [4, 3]), ((1,), 0, [])],
+)
+def test_fans(neighbors, hops, fans):
+    assert fans_of(neighbors, hops) == fans
+
+
+@pytest.mark.parametrize("neighbors", [(), (3, 0), "many"])
+def test_fans_must_be_positive(neighbors):
+    with pytest.raises(HeterophilyError, match="neighbors must be positive"):
+        fans_of(neighbors, 2)
+
+
+def test_the_compiled_sampler_draws_entries_of_the_rows():
+    graph = ring()
+    choose = compiled_sampler(graph.symmetric)
+    if choose is None:
+        pytest.skip("neither pyg-lib nor torch-sparse is installed")
+    entries = choose(torch.tensor([0, 2]), 2)
+    assert torch.equal(graph.symmetric.rows[entries], torch.tensor([[0, 0], [2, 2]]))
+    assert (entries[:, 0] != entries[:, 1]).all()

@@ -1,0 +1,49 @@
+"""Committed settings fit the recipes and the catalog."""
+
+import tomllib
+from importlib.resources import files
+
+import pytest
+
+from heterophily.data.catalog import CATALOG
+from heterophily.models import REGISTRY
+from heterophily.models.settings import source_of, tuned
+
+TABLES = {
+    path.name.removesuffix(".toml"): tomllib.loads(path.read_text())
+    for path in files("heterophily.models.settings").iterdir()
+    if path.name.endswith(".toml")
+}
+CELLS = [(model, dataset) for model, tables in TABLES.items() for dataset in tables]
+
+
+@pytest.mark.parametrize(("model", "dataset"), CELLS)
+def test_every_table_is_of_a_known_dataset_and_has_known_settings(model, dataset):
+    assert dataset in CATALOG
+    settings = tuned(model, dataset)
+    decided = REGISTRY[model].with_settings(**settings)
+    for name, value in settings.items():
+        assert name == "preset" or decided.settings[name] == value
+    assert source_of(model, dataset) in {"reference", "search"}
+
+
+def test_a_cell_without_a_table_takes_the_defaults():
+    assert tuned("gcn", "cora") == {}
+    assert tuned("no such model", "cora") == {}
+    assert source_of("gcn", "cora") == "defaults"
+
+
+def test_thirteen_baselines_have_settings_for_the_ten_datasets():
+    paper = {name for name, dataset in CATALOG.items() if dataset.in_paper}
+    assert len(TABLES) >= 13
+    assert all(paper <= set(tables) for tables in TABLES.values())
+
+
+def test_a_table_of_ones_own_stands_in_place_of_the_committed_one():
+    own = {"pubmed": {"width": 3}, "actor": {"source": "search", "width": 5}}
+    assert tuned("gcn", "pubmed", own) == {"width": 3}
+    assert source_of("gcn", "pubmed", own) == "file"
+    assert tuned("gcn", "actor", own) == {"width": 5}
+    assert source_of("gcn", "actor", own) == "search"
+    assert tuned("gcn", "photo", own) == tuned("gcn", "photo")
+    assert source_of("gcn", "photo", own) == "reference"

@@ -1,0 +1,247 @@
+"""A plan is run: what is missing, once, whatever happens to single runs."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from heterophily import HeterophilyError
+from heterophily.data.loading import load
+from heterophily.runs import execute as module
+from heterophily.runs.execute import bench
+from heterophily.runs.job import plan
+from heterophily.runs.record import path_of, read_record, read_records, write_record
+from heterophily.runs.supervise import Outcome
+from heterophily.runs.worker import Limits, failed
+
+
+def stamps(folder):
+    return {path: path.stat().st_mtime_ns for path in Path(folder).rglob("*.json")}
+
+
+def test_every_cell_gets_its_record(go, tmp_path):
+    records = go("gcn", "mlp", splits="all")
+    assert [r.done for r in records] == [True] * 6
+    assert sorted((r.model, r.split, r.seed) for r in records) == [
+        (model, str(i), i) for model in ("gcn", "mlp") for i in range(3)
+    ]
+    order = [(r.dataset, r.model, r.split) for r in records]
+    assert [(r.dataset, r.model, r.split) for r in read_records(tmp_path / "results")] == sorted(
+        order
+    )
+
+
+def test_a_record_that_is_removed_meanwhile_is_told(go, tmp_path, monkeypatch):
+    kept = module._kept
+
+    def remove(outcome, folder, terms):
+        outcome = kept(outcome, folder, terms)
+        if outcome.cell.split == "1":
+            path_of(folder, outcome.cell.blank).unlink()
+        return outcome
+
+    monkeypatch.setattr(module, "_kept", remove)
+    with pytest.raises(HeterophilyError, match=r"that of gcn on small, split 1 among them"):
+        go("gcn", splits="0-1")
+    monkeypatch.undo()
+    assert [record.done for record in go("gcn", splits="0-1")] == [True, True]
+
+
+def test_what_is_done_is_not_run_again(go, recipe, starts, tmp_path):
+    mine = recipe("mine")
+    first = go(mine, splits="0-1")
+    before = stamps(tmp_path)
+    assert go(mine, splits="0-1") == first
+    assert stamps(tmp_path) == before
+    assert starts() == {"mine": 2}
+    go(mine, splits="all")
+    assert starts() == {"mine": 3}
+
+
+def test_a_changed_setting_is_a_new_run(go, recipe, starts, tmp_path):
+    mine = recipe("mine")
+    (old,) = go(mine)
+    (new,) = go(mine, settings={"max_epochs": 3, "width": 5})
+    assert starts() == {"mine": 2}
+    assert (old.settings["width"], new.settings["width"]) == (4, 5)
+    assert len(read_records(tmp_path / "results")) == 2
+
+
+def test_the_same_run_gives_the_same_result(go, outcomes, tmp_path, planned):
+    go("gcn", "cmgnn", splits="0-1")
+    bench(planned("cmgnn", "gcn", splits="0-1"), tmp_path / "again", workers=2, quiet=True)
+    assert outcomes(tmp_path / "results") == outcomes(tmp_path / "again")
+
+
+def test_paths_may_be_relative(graph, source, recipe, tmp_path, monkeypatch):
+    recipe("mine")
+    monkeypatch.chdir(tmp_path)
+    cells = plan(["mine.py"], {"small.safetensors": graph}, splits="0", settings={"max_epochs": 2})
+    (tmp_path / "deep").mkdir()
+    (record,) = bench(cells, Path("results"), quiet=True)
+    assert record.done, record.reason
+    assert len(read_records(tmp_path / "results")) == 1
+
+
+def test_the_rest_goes_on_when_runs_fail(go, recipe, starts):
+    raises = recipe("raises", "raise ArithmeticError('odd')")
+    dies = recipe("dies", "os.kill(os.getpid(), signal.SIGKILL)")
+    sleeps = recipe("sleeps", "time.sleep(600)")
+    models = (raises, dies, sleeps, "gcn")
+    limits = Limits(minutes=0.05)
+    found = {r.model: r.status for r in go(*models, limits=limits)}
+    assert found == {"raises": "error", "dies": "killed", "sleeps": "time", "gcn": "done"}
+    again = {r.model: r.status for r in go(*models, limits=limits)}
+    assert again == found
+    assert starts() == {"dies": 2, "raises": 1, "sleeps": 1}  # only the killed one is tried again
+    go(*models, limits=limits, retry=True)
+    assert starts() == {"dies": 3, "raises": 2, "sleeps": 2}
+
+
+def test_a_loss_that_is_not_finite_is_recorded(go):
+    bad = go("gcn", settings={"learning_rate": 1e30})
+    assert [r.status for r in bad] == ["error"]
+    assert "the loss became" in bad[0].reason
+
+
+def test_a_retry_may_succeed(go, recipe, tmp_path):
+    body = f"if not Path({str(tmp_path / 'mended')!r}).exists():\n    raise ArithmeticError"
+    mine = recipe("mine", body)
+    assert [r.status for r in go(mine)] == ["error"]
+    (tmp_path / "mended").touch()
+    assert [r.status for r in go(mine)] == ["error"]
+    assert [r.status for r in go(mine, retry=True)] == ["done"]
+
+
+def test_a_damaged_record_is_run_again(go, tmp_path):
+    (record,) = go("gcn")
+    path = path_of(tmp_path / "results", record)
+    path.write_text("")
+    (again,) = go("gcn")
+    assert again.score() == record.score()
+    assert read_record(path) == again
+
+
+def test_threads_are_divided_among_workers(go, monkeypatch):
+    seen = []
+
+    def supervise(cell, folder, terms):
+        seen.append(terms.threads)
+        write_record(folder, failed(cell, "error", ""))
+        return Outcome(cell, failed(cell, "error", ""))
+
+    monkeypatch.setattr(module, "supervise", supervise)
+    monkeypatch.setattr(module, "_cores", lambda: 8)
+    for workers, splits in ((2, "all"), (None, "all"), (8, "all"), (8, "0"), (3, "all")):
+        go("gcn", "mlp", splits=splits, workers=workers, retry=True)
+    assert seen == [4] * 6 + [1] * 6 + [1] * 6 + [4] * 2 + [2] * 6
+
+
+def test_the_cheapest_cells_begin_first(go, monkeypatch, planned):
+    seen = []
+
+    def supervise(cell, folder, terms):
+        seen.append(cell.cost)
+        write_record(folder, failed(cell, "error", ""))
+        return Outcome(cell, failed(cell, "error", ""))
+
+    monkeypatch.setattr(module, "supervise", supervise)
+    go("cmgnn", "gcn", "mlp", "gat", workers=1)
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 1
+
+
+def test_records_of_another_machine_are_written_here(planned, tmp_path, terms):
+    (cell,) = planned("gcn")
+    folder, path = tmp_path / "here", path_of(tmp_path / "here", cell.blank)
+    old, new = failed(cell, "error", "old"), failed(cell, "time", "new")
+    assert module._kept(Outcome(cell, old), folder, terms()).record == old
+    assert read_record(path) == old
+    # Its worker died when the run had been recorded: what counts is the record.
+    assert module._kept(Outcome(cell, new), folder, terms()).record == old
+    assert read_record(path) == old
+    again = terms(since="2999", retry=True)
+    assert module._kept(Outcome(cell, new), folder, again).record == new
+    assert read_record(path) == new
+    path.unlink()
+    for word in ("busy", "stopped"):
+        module._kept(Outcome(cell, None, word), folder, terms())
+    assert not path.exists()
+
+
+def test_a_full_disk_stops_the_benchmark_with_advice(go, recipe, starts, tmp_path):
+    body = """
+import resource
+if Path({!r}).exists():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+    trainer.CHECKPOINT_SECONDS = {}
+"""
+    full = tmp_path / "full"
+    early, late = (recipe(f"mine{s}", body.format(str(full), s)) for s in (0, 30))
+    done = go("gcn")
+    for mine in (early, late):
+        full.touch()
+        words = r"written to .*results \(.*(File too large|checkpoint).*\); make room on the disk"
+        with pytest.raises(HeterophilyError, match=words):
+            go("gcn", mine, limits=Limits(patience=0.1))
+        assert [r.model for r in read_records(tmp_path / "results") if "mine" in r.model] == [
+            "mine0" for _ in range(mine == late)
+        ]
+        full.unlink()
+        assert go("gcn", mine)[0] == done[0]
+    assert [r.done for r in read_records(tmp_path / "results")] == [True] * 3
+    assert starts() == {"mine0": 2, "mine30": 2}
+
+
+def test_a_full_disk_ends_the_other_runs(go, recipe, starts, tmp_path):
+    full = recipe("full", "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))")
+    slow = recipe("slow", "time.sleep(600)")
+    with pytest.raises(HeterophilyError, match="could not be written"):
+        go(full, slow, splits="all", limits=Limits(patience=2))
+    assert read_records(tmp_path / "results") == []
+    assert sum(starts().values()) < 6
+
+
+def test_two_commands_at_once_run_every_cell_once(planned, recipe, starts, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "WAIT", 0.1)
+    mine, other = recipe("mine", "time.sleep(0.3)"), recipe("other", "raise ArithmeticError")
+    cells, found = planned(mine, other, splits="all"), []
+
+    def command():
+        found.append(bench(cells, tmp_path / "results", workers=2, quiet=True, retry=True))
+
+    threads = [threading.Thread(target=command) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert starts() == {"mine": 3, "other": 3}
+    assert found[0] == found[1]
+    assert sorted(r.status for r in found[0]) == ["done"] * 3 + ["error"] * 3
+    assert list((tmp_path / "results" / ".work").iterdir()) == []
+
+
+def test_a_cell_that_another_command_runs_is_waited_for(go, planned, monkeypatch, tmp_path):
+    answers = iter(["busy", "busy", ""])
+    monkeypatch.setattr(module, "WAIT", 0.01)
+
+    def supervise(cell, folder, terms):
+        word = next(answers)
+        record = None if word else failed(cell, "error", "theirs")
+        if record:
+            write_record(folder, record)
+        return Outcome(cell, record, word)
+
+    monkeypatch.setattr(module, "supervise", supervise)
+    assert [r.reason for r in go("gcn")] == ["theirs"]
+    assert next(answers, None) is None
+
+
+def test_no_cells_are_no_work(tmp_path):
+    assert bench([], tmp_path / "results") == []
+
+
+def test_the_embedded_graph_is_a_dataset_like_any_other(tmp_path):
+    cells = plan(["mlp"], {"digits": load("digits")}, splits="9", settings={"max_epochs": 2})
+    (record,) = bench(cells, tmp_path, quiet=True)
+    assert (record.dataset, record.split, record.seed, record.done) == ("digits", "9", 9, True)

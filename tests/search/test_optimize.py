@@ -1,0 +1,450 @@
+"""A search adds what is missing, sees no test label, and loses nothing to failures and kills."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from heterophily import HeterophilyError, NodeClassifier
+from heterophily.core.spaces import Choice, LogUniform
+from heterophily.models import REGISTRY
+from heterophily.models.gcn import GCN
+from heterophily.models.settings import tuned
+from heterophily.runs.record import RESULTS_VERSION
+from heterophily.search import Found, study
+from heterophily.search import optimize as driver
+
+
+def by_width(settings, split):
+    return settings["width"] / 1000 - settings["n_layers"] / 100 + int(split) / 1e5
+
+
+def test_a_search_finds_the_best_of_its_trials(find, scored):
+    scored(by_width)
+    found = find(trials=12, splits="1-2")
+    assert isinstance(found, Found)
+    assert (found.model, found.dataset, found.recipe) == ("gcn", "ring", GCN)
+    assert len(found.attempts) == 12
+    done = [a for a in found.attempts if a.state == "done"]
+    assert found.value == max(a.value for a in done)
+    assert found.value == pytest.approx(by_width(found.settings, 1.5), abs=1e-4)
+    assert found.settings["width"] == 256
+    assert found.settings == {"max_epochs": 4, **found.best.answers}
+
+
+def test_the_value_is_the_mean_validation_accuracy_of_a_fit(graph, find):
+    found = find(trials=2, splits="1,3", seed=5)
+    fits = []
+    for split, seed in (("1", 6), ("3", 8)):  # the i-th split has the seed + i
+        model = NodeClassifier("gcn", seed=seed, device="cpu", **found.settings)
+        fits.append(model.fit(graph, split=split, progress=False).run_.scores["val"]["accuracy"])
+    assert found.best.accuracies == tuple(fits)
+    assert found.value == np.mean(fits)
+
+
+def test_resuming_adds_only_the_missing_trials(find, scored, told):
+    asked = scored(by_width)
+    whole = told(find(trials=9, folder="whole"))
+    asked.clear()
+    part = find(trials=4)
+    assert told(part) == whole[:4]
+    count = len(asked)
+    assert told(find(trials=4)) == whole[:4]
+    assert len(asked) == count
+    # Interrupted or not, the same trials.
+    assert told(find(trials=9)) == whole
+    assert len(asked) - count == sum(len(accuracies) for *_, accuracies in whole[4:])
+
+
+def test_two_folders_of_one_seed_agree_and_another_seed_differs(find, scored, told):
+    scored(by_width)
+    first, second = (told(find(trials=6, folder=name)) for name in "ab")
+    assert first == second
+    assert told(find(trials=6, folder="c", seed=1))[1:] != first[1:]
+
+
+def test_test_labels_change_nothing(graph, find, told):
+    labels = graph.labels.clone()
+    labels[-12:] = labels[-12:].roll(1)
+    other = graph.replace(labels=labels)
+    assert other.checksum != graph.checksum
+    options = {"trials": 4, "settings": {"max_epochs": 10}}
+    assert told(find(**options)) == told(find(on=other, folder="other", **options))
+    assert told(find("cmgnn", folder="c", trials=2)) == told(
+        find("cmgnn", on=other, folder="d", trials=2)
+    )
+
+
+def test_training_is_given_no_test_label(graph, find, monkeypatch):
+    seen = []
+
+    def spy(recipe, shown, *, split, **options):
+        seen.append((shown, split))
+        return train(recipe, shown, split=split, **options)
+
+    train = study.train
+    monkeypatch.setattr(study, "train", spy)
+    find(trials=2)
+    assert len(seen) == 4
+    for i, (shown, split) in enumerate(seen):
+        whole = graph.split(str(i % 2))
+        assert not len(split.test)
+        assert torch.equal(split.train, whole.train)
+        assert (shown.labels[whole.test] == -1).all()
+        known = torch.cat([whole.train, whole.val])
+        assert torch.equal(shown.labels[known], graph.labels[known])
+
+
+def test_the_first_trial_has_the_committed_settings(find, scored, monkeypatch, tmp_path):
+    scored(by_width)
+    table = {"preset": "reference", "width": 1000, "patience": 7}
+    monkeypatch.setattr(driver, "tuned", lambda *cell: table if cell == ("gcn", "ring") else {})
+    found = find(trials=3)
+    assert found.attempts[0].answers["width"] == 1000
+    assert found.attempts[0].answers["n_layers"] == GCN.defaults["n_layers"]
+    assert (found.preset, found.settings["patience"]) == ("reference", 7)
+    written = tomllib.loads((tmp_path / "out" / "gcn.toml").read_text())["ring"]
+    assert written == {"source": "search", "preset": "reference", **found.settings}
+    # Once the winner is committed, the study goes on from where it began.
+    monkeypatch.setattr(driver, "tuned", lambda *cell: {"width": 2000})
+    again = find(trials=4)
+    assert again.attempts[0] == found.attempts[0]
+    assert (again.preset, again.settings["patience"]) == ("reference", 7)
+    assert [a.state for a in again.attempts] == ["done"] * 4
+
+
+def test_hopeless_trials_are_pruned_after_a_split(find, scored):
+    asked = scored(by_width)
+    found = find(trials=20, splits="0-3")
+    pruned = [a for a in found.attempts if a.state == "pruned"]
+    assert len(pruned) > 2
+    assert all(0 < len(a.accuracies) < 4 for a in pruned)
+    # Few trials say nothing about a median.
+    assert [a.state for a in found.attempts[:5]] == ["done"] * 5
+    assert all(len(a.accuracies) == 4 for a in found.attempts if a.state == "done")
+    assert len(asked) < 20 * 4
+    assert found.value > max(a.value for a in pruned)
+
+
+def test_a_pruned_trial_never_wins(find, scored):
+    # After the first split every trial looks better than it is.
+    scored(lambda settings, split: 0.5 + settings["width"] / 1000 if split == "0" else 0.0)
+    found = find(trials=15)
+    pruned = [a.value for a in found.attempts if a.state == "pruned"]
+    assert min(pruned) > found.value
+    assert found.best.state == "done"
+
+
+def test_a_trial_that_was_trained_on_all_splits_is_never_pruned(find, scored):
+    scored(by_width)
+    found = find(trials=12, splits="0")
+    assert found.count("done") == 12
+    assert len({a.value for a in found.attempts}) > 3
+
+
+def test_a_trial_that_raises_is_recorded_and_the_search_goes_on(graph, find, tmp_path):
+    wild = replace(GCN, name="wild", space={"learning_rate": Choice(0.01, 1e30, 1e31)})
+    found = find(wild, trials=8, settings={"max_epochs": 8})
+    failed = [a for a in found.attempts if a.state == "failed"]
+    assert 0 < len(failed) < 8
+    assert all("the loss became" in a.reason and a.value is None for a in failed)
+    assert {a.answers["learning_rate"] for a in failed} <= {1e30, 1e31}
+    assert found.best.answers["learning_rate"] == 0.01
+    with (tmp_path / "out" / "trials.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["state"] for row in rows] == [a.state for a in found.attempts]
+    assert [row["reason"] for row in rows] == [a.reason for a in found.attempts]
+    # A failure counts: nothing is left to do.
+    assert len(find(wild, trials=8, settings={"max_epochs": 8}).attempts) == 8
+
+
+def test_a_search_in_which_nothing_finishes_says_why(find, scored, tmp_path):
+    def fail(settings, split):
+        raise MemoryError("no room")
+
+    scored(fail)
+    with pytest.raises(HeterophilyError, match="none of 3 trials finished: no room"):
+        find(trials=3)
+    assert (tmp_path / "out" / "trials.csv").read_text().count("no room") == 3
+
+
+def test_an_interrupted_trial_does_not_count_and_is_tried_again(find, scored, told):
+    scored(by_width)
+    whole = told(find(trials=5, folder="whole"))
+    calls = []
+
+    def interrupted(settings, split):
+        calls.append(settings)
+        if len(calls) == 5:  # the first split of the third trial
+            raise KeyboardInterrupt
+        return by_width(settings, split)
+
+    scored(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        find(trials=5)
+    assert told(find(trials=5)) == whole
+
+
+KILLED = """
+import os, signal, sys
+import torch
+from heterophily import Graph
+from heterophily.search import optimize as driver
+from heterophily.views import search as summary
+from heterophily.training.trainer import Trainer
+torch.set_num_threads(1)
+driver.importances_of = lambda study: {}
+summary.save_history = lambda attempts, path: path
+epoch, count = Trainer._epoch, [0]
+def deadly(self, number):
+    count[0] += 1
+    if count[0] == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    epoch(self, number)
+Trainer._epoch = deadly
+graph = Graph.load(sys.argv[1])
+driver.search("gcn", graph, trials=5, splits="0-1", out=sys.argv[2], device="cpu", settings={"max_epochs": 4})
+"""
+
+
+def test_a_killed_search_goes_on_as_if_nothing_had_happened(graph, find, told, tmp_path):
+    words = [sys.executable, "-c", KILLED, graph.save(tmp_path / "graph.safetensors")]
+    words += [tmp_path / "out", "18"]  # the second epoch on the first split of the third trial
+    ended = subprocess.run(words, check=False, capture_output=True)
+    assert ended.returncode == -9, ended.stderr
+    resumed = find(trials=5)
+    assert told(resumed) == told(find(trials=5, folder="whole"))
+    opened = study.open_study(tmp_path / "out" / "study.journal", "gcn on ring")
+    (lost,) = [t for t in opened.trials if study.is_void(t)]
+    assert lost.user_attrs["reason"] == "its process was killed"
+    again = next(t for t in opened.trials if "lost" in t.user_attrs)
+    assert again.params == lost.params
+
+
+def test_two_commands_at_once_share_the_work(graph, find, tmp_path):
+    words = [sys.executable, "-c", KILLED, graph.save(tmp_path / "graph.safetensors")]
+    two = [subprocess.Popen([*words, tmp_path / "out", "0"]) for _ in range(2)]
+    assert [process.wait() for process in two] == [0, 0]
+    opened = study.open_study(tmp_path / "out" / "study.journal", "gcn on ring")
+    assert [t.state.name for t in opened.trials] == ["COMPLETE"] * 5
+    assert len(find(trials=5).attempts) == 5
+
+
+FRAGILE = '''
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from heterophily.htmp.guidance import RowMean
+from heterophily.htmp.neighborhoods import WithSelf
+from heterophily.models.gcn import GCN
+
+
+@dataclass(frozen=True)
+class Fragile(RowMean):
+    """Kills its process, once."""
+
+    def matrix(self, indicator):
+        mark = Path(__MARK__)
+        if not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), 9)
+        return super().matrix(indicator)
+
+
+MINE = replace(GCN, name="fragile", channels=(WithSelf() * Fragile(),))
+'''
+
+
+def test_workers_share_a_study_and_one_that_is_killed_is_replaced(find, told, tmp_path):
+    path = tmp_path / "fragile.py"
+    path.write_text(FRAGILE.replace("__MARK__", repr(str(tmp_path / "mark"))))
+    found = find(str(path), trials=2, workers=2)
+    assert (tmp_path / "mark").exists()
+    assert [a.state for a in found.attempts] == ["done"] * 2
+    opened = study.open_study(tmp_path / "out" / "study.journal", "fragile on ring")
+    lost = [t for t in opened.trials if study.is_void(t)]
+    assert lost
+    assert {t.user_attrs["process"]["pid"] for t in opened.trials}.isdisjoint({os.getpid()})
+    # A worker finds what this process finds for the same settings.
+    alone = find(str(path), trials=1, folder="alone")
+    same = next(a for a in found.attempts if a.answers == alone.best.answers)
+    assert same.accuracies == alone.best.accuracies
+    REGISTRY.pop("fragile")
+
+
+def test_a_single_missing_trial_is_a_workers_too(find, tmp_path):
+    find(trials=1, workers=2)
+    opened = study.open_study(tmp_path / "out" / "study.journal", "gcn on ring")
+    (trial,) = opened.trials
+    assert trial.user_attrs["process"]["pid"] != os.getpid()
+
+
+def test_a_storage_may_be_a_url(find, scored, tmp_path, told):
+    scored(by_width)
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    first = find(trials=2, storage=url)
+    assert not (tmp_path / "out" / "study.journal").exists()
+    # The same study from another folder, as from another machine.
+    second = find(trials=4, storage=url, folder="elsewhere")
+    assert told(second)[:2] == told(first)
+    assert len(second.attempts) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"seed": 1}, "another seed;"),
+        ({"splits": "0"}, "another splits;"),
+        ({"settings": {"patience": 3}}, "another --set;"),
+        ({"model": replace(GCN, activation="none")}, "another recipe;"),
+    ],
+)
+def test_a_study_is_not_resumed_as_another(find, scored, changes, words):
+    scored(by_width)
+    find(trials=1)
+    with pytest.raises(HeterophilyError, match=words):
+        find(trials=2, **changes)
+    assert len(find(trials=1).attempts) == 1
+
+
+def test_a_study_is_not_resumed_on_another_graph(graph, find, scored):
+    scored(by_width)
+    find(trials=1)
+    labels = graph.labels.roll(1)
+    with pytest.raises(HeterophilyError, match="another checksum of the dataset; give the same"):
+        find(trials=2, on=graph.replace(labels=labels))
+
+
+def test_a_study_is_not_resumed_with_another_code_of_ones_own_part(find, scored, tmp_path):
+    scored(by_width)
+    path = tmp_path / "own.py"
+
+    def go(words, trials):
+        path.write_text(FRAGILE.replace("__MARK__", repr(str(tmp_path))).replace("Kills", words))
+        os.utime(path, ns=(len(words), len(words)))  # files are read again when their time changes
+        return find(str(path), trials=trials)
+
+    go("Ends", 1)
+    with pytest.raises(HeterophilyError, match="another recipe;"):
+        go("Would end", 2)
+    assert len(go("Ends", 2).attempts) == 2
+    REGISTRY.pop("fragile")
+
+
+def test_a_study_is_not_resumed_by_code_that_gives_other_results(find, scored, monkeypatch):
+    scored(by_width)
+    assert find(trials=1).facts["version"] == RESULTS_VERSION
+    monkeypatch.setattr(driver, "RESULTS_VERSION", RESULTS_VERSION + 1)
+    with pytest.raises(HeterophilyError, match="another version of the code"):
+        find(trials=2)
+
+
+def test_a_study_without_a_version_is_of_the_first(find, scored, monkeypatch, tmp_path):
+    scored(by_width)
+    monkeypatch.setattr(driver, "RESULTS_VERSION", 1)
+    facts = dict(find(trials=1).facts)
+    facts.pop("version")
+    opened = study.open_study(tmp_path / "out" / "study.journal", "gcn on ring")
+    opened.set_user_attr("facts", facts)
+    assert len(find(trials=2).attempts) == 2
+
+
+def test_settings_that_were_tried_are_not_trained_again(find, scored):
+    asked = scored(lambda settings, split: settings["learning_rate"])
+    small = replace(GCN, name="small", space={"learning_rate": Choice(0.01, 0.02)})
+    found = find(small, trials=6)
+    assert len(found.attempts) == 6
+    assert len(asked) == 4
+    for attempt in found.attempts:
+        assert attempt.value == attempt.answers["learning_rate"]
+
+
+def test_ranges_are_searched_and_the_winner_is_what_was_trained(find, scored):
+    asked = scored(lambda settings, split: settings["weight_decay"])
+    ranged = replace(GCN, name="ranged", space={"weight_decay": LogUniform(1e-6, 1e-1)})
+    found = find(ranged, trials=8, splits="0")
+    tried = [settings["weight_decay"] for settings, _ in asked]
+    assert len(set(tried)) == 8
+    assert all(1e-6 <= value <= 1e-1 and float(f"{value:.3g}") == value for value in tried)
+    assert found.settings["weight_decay"] == max(tried) == found.value
+
+
+def test_the_winner_is_written_into_a_file_of_settings(find, scored, tmp_path):
+    scored(by_width)
+    path = tmp_path / "settings" / "gcn.toml"
+    path.parent.mkdir()
+    path.write_text('# Mine.\n\n[cora]\nsource = "reference"\nwidth = 8\n')
+    found = find(trials=4, write=path)
+    assert path.read_text().startswith("# Mine.\n\n[cora]")
+    assert tuned(str(path.with_suffix("")), "cora") == {"width": 8}
+    assert tuned(str(path.with_suffix("")), "ring") == found.settings
+    assert tuned(str(tmp_path / "out" / "gcn"), "ring") == found.settings
+    assert GCN.with_settings(**tuned(str(path.with_suffix("")), "ring"))
+
+
+def test_the_folder_tells_the_whole_story(find, pictures, scored, tmp_path):
+    scored(by_width)
+    found = find(trials=12)
+    out = tmp_path / "out"
+    facts = json.loads((out / "summary.json").read_text())
+    assert facts["best"] == {
+        "trial": found.best.number,
+        "value": found.value,
+        "accuracies": list(found.best.accuracies),
+    }
+    assert facts["settings"] == found.settings
+    assert facts["trials"] == {
+        state: Counter(a.state for a in found.attempts)[state]
+        for state in ("done", "pruned", "failed", "running")
+    }
+    assert facts["start"]["value"] == found.attempts[0].value
+    assert facts["row"]["name"] == "gcn"
+    assert sum(found.importances.values()) == pytest.approx(1)
+    assert next(iter(found.importances)) == "width"
+    assert facts["importances"] == found.importances
+    page = (out / "summary.md").read_text()
+    assert f"trial {found.best.number} with a mean validation accuracy of {found.value:.2%}" in page
+    assert f"| width | {found.settings['width']} |" in page
+    for name in ("history.png", "importances.png"):
+        assert (out / name).read_bytes().startswith(b"\x89PNG")
+        assert f"({name})" in page
+    with (out / "trials.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["value"]) for row in rows] == [a.value for a in found.attempts]
+    assert [int(row["width"]) for row in rows] == [a.answers["width"] for a in found.attempts]
+    assert not [path for path in out.iterdir() if path.name.startswith(".summary")]
+
+
+def test_a_graph_without_splits_gets_random_ones(graph, find):
+    bare = graph.replace(splits={})
+    found = find(on=bare, trials=1, splits=None)
+    assert list(found.facts["splits"]) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"model": "gnc"}, 'no model "gnc"; did you mean "gcn"'),
+        ({"splits": "7"}, 'no split of ring "7"'),
+        ({"settings": {"widht": 3}}, 'no setting of gcn "widht"'),
+        ({"write": "gcn.json"}, "a .toml file, got 'gcn.json'"),
+        ({"model": "htmp", "write": "gcn.toml"}, "a .py file, got 'gcn.toml'"),
+        ({"trials": 0}, "must be positive, got 0 and 1"),
+        ({"workers": 0}, "must be positive, got 3 and 0"),
+    ],
+)
+def test_mistakes_are_named_before_anything_is_written(find, tmp_path, options, words):
+    with pytest.raises(HeterophilyError, match=words):
+        find(**options)
+    assert not (tmp_path / "out").exists()
+    assert not Path("gcn.toml").exists()

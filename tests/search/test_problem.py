@@ -1,0 +1,81 @@
+"""What is searched: committed settings stay reachable, fixed ones stay fixed."""
+
+from dataclasses import replace
+
+import pytest
+
+from heterophily import HeterophilyError
+from heterophily.core.spaces import Choice, LogUniform, Uniform
+from heterophily.models import REGISTRY
+from heterophily.search.problem import Tuning, including, three_digits
+
+
+@pytest.mark.parametrize("model", REGISTRY)
+def test_every_recipe_starts_with_its_defaults_inside_its_space(model):
+    subject = Tuning(model)
+    (start,) = subject.starts
+    found = subject.candidate(start.__getitem__)
+    decided = REGISTRY[model].with_settings()
+    assert found.recipe.with_settings(**found.values).settings == decided.settings
+    assert start.keys() == subject.space.keys() == REGISTRY[model].space.keys()
+    for name, space in subject.space.items():
+        inside = getattr(space, "values", None) or (start[name],)
+        assert start[name] in inside
+
+
+def test_committed_settings_and_preset_are_the_start_and_the_rest_of_a_candidate():
+    subject = Tuning("gcn", {"preset": "reference", "width": 48, "patience": 7})
+    (start,) = subject.starts
+    assert start["width"] == 48
+    assert subject.space["width"] == Choice(32, 64, 128, 256, 48)
+    found = subject.candidate({**start, "width": 32}.__getitem__)
+    assert found.values == {"preset": "reference", "patience": 7, **start, "width": 32}
+
+
+def test_fixed_settings_are_not_searched():
+    subject = Tuning("gcn", {"width": 48}, {"width": 16, "max_epochs": 3})
+    assert "width" not in subject.space
+    assert "width" not in subject.starts[0]
+    found = subject.candidate(subject.starts[0].__getitem__)
+    assert found.settings["width"] == 16
+    assert found.settings["max_epochs"] == 3
+
+
+def test_the_identity_is_that_of_the_recipe_and_its_space_not_of_its_words():
+    changed = replace(REGISTRY["gcn"], title="Other", paper="Other", equation="", deviations=())
+    assert Tuning(changed).identity == Tuning("gcn").identity
+    for other in (
+        {"space": {"width": Choice(1, 2)}},
+        {"activation": "none"},
+        {"settings": {"width": 3}},
+    ):
+        assert Tuning(replace(changed, **other)).identity != Tuning("gcn").identity
+
+
+def test_unknown_settings_and_empty_spaces_are_refused():
+    with pytest.raises(HeterophilyError, match='no setting of gcn "widht"; did you mean "width"'):
+        Tuning("gcn", {}, {"widht": 3})
+    everything = {name: REGISTRY["gcn"].defaults[name] for name in REGISTRY["gcn"].space}
+    with pytest.raises(HeterophilyError, match=r"nothing to search for gcn: all .* is fixed"):
+        Tuning("gcn", {}, everything)
+
+
+@pytest.mark.parametrize(
+    ("space", "value", "wide"),
+    [
+        (Choice(1, 2), 2, Choice(1, 2)),
+        (Choice(1, 2), 3, Choice(1, 2, 3)),
+        (Uniform(0.2, 0.5), 0.3, Uniform(0.2, 0.5)),
+        (Uniform(0.2, 0.5), 0.9, Uniform(0.2, 0.9)),
+        (LogUniform(0.2, 0.5), 0.1, LogUniform(0.1, 0.5)),
+        (LogUniform(0.2, 0.5), 0.0, Uniform(0.0, 0.5)),
+    ],
+)
+def test_a_space_is_widened_by_a_value_outside(space, value, wide):
+    widened = including(space, value)
+    assert (type(widened), widened) == (type(wide), wide)
+
+
+def test_numbers_of_a_range_have_three_digits_and_choices_all():
+    assert three_digits(LogUniform(1e-5, 1), 0.000123456) == 0.000123
+    assert three_digits(Choice(0.123456), 0.123456) == 0.123456

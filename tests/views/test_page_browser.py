@@ -1,0 +1,229 @@
+"""The report in a real browser, headless: it loads, sorts, filters, switches and fits its window.
+
+Where Chromium is missing these tests are skipped; `make browser` installs it where that can be done.
+"""
+
+import os
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+api = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: no browser tests"
+)
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium found: the report was not tested in a browser"
+)
+VISIBLE = "[data-panel]:not([hidden])"
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def opened(chromium, report_file):
+    """Open a report in a window; at the end there must be no error and no request beyond the file."""
+
+    @contextmanager
+    def window(width=1440, scheme="light", file=report_file, **options):
+        size = {"width": width, "height": 900}
+        options |= {"color_scheme": scheme, "reduced_motion": "reduce"}
+        page = chromium.new_page(viewport=size, **options)
+        page.told, page.asked = [], []
+        page.on("console", lambda message: page.told.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: page.told.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(file.as_uri())
+        yield page
+        assert_quiet(page)
+        page.close()
+
+    return window
+
+
+@pytest.fixture(scope="module")
+def once(opened):
+    """The report on a desk, opened once: the browser takes most of its time to read plotly.js."""
+    with opened() as page:
+        yield page
+
+
+@pytest.fixture
+def page(once):
+    """The report on a desk as it is in the beginning, but for the order of its table."""
+    once.set_viewport_size({"width": 1440, "height": 900})
+    once.emulate_media(color_scheme="light")
+    once.fill("#filter", "")
+    once.evaluate("one('[data-choose=all]').click()")
+    once.select_option("#dataset", index=0)
+    yield once
+    assert_quiet(once)
+
+
+def assert_quiet(page):
+    assert page.told == []
+    assert [u for u in page.asked if not u.startswith(("file:", "data:", "blob:"))] == []
+
+
+def column(page, number):
+    cells = page.locator(f"#board tbody tr > :nth-child({number})")
+    return cells.evaluate_all("cells => cells.map(cell => cell.dataset.value)")
+
+
+def methods_shown(page):
+    rows = page.locator("#board tbody tr:not([hidden])")
+    return rows.evaluate_all("rows => rows.map(row => row.dataset.method)")
+
+
+def drawn(page):
+    """Draw everything that can be seen, in a window that is high enough for it: the number of charts."""
+    width = page.viewport_size["width"]
+    page.set_viewport_size({"width": width, "height": 16_000})
+    page.wait_for_function(
+        """() => [...document.querySelectorAll(".chart")].every((chart) =>
+            chart.clientWidth === 0 || chart.querySelector(".main-svg"))"""
+    )
+    return page.locator(".chart:visible").count()
+
+
+def overflow(page):
+    return page.evaluate(
+        """() => [...document.querySelectorAll("main *, header *")].filter((each) =>
+            !each.closest(".scroll, .apart, .sheet, svg") && each.getBoundingClientRect().width > 0
+            && each.getBoundingClientRect().right > document.documentElement.clientWidth + 1
+        ).map((each) => each.outerHTML.slice(0, 80))"""
+    )
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
+def test_it_loads_draws_all_charts_and_fits_the_window(opened, width, scheme):
+    with opened(width, scheme) as page:
+        assert drawn(page) > 10
+        page.evaluate(
+            "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert overflow(page) == []
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (paper == "rgb(21, 23, 26)") == (scheme == "dark")
+
+
+def test_the_table_sorts_on_click_and_by_keyboard(page):
+    button = page.locator("#board thead button", has_text="chameleon-f")
+    heading = page.locator("#board thead th:nth-child(3)")
+    button.click()
+    values = [float(value) for value in column(page, 3)]
+    assert values == sorted(values, reverse=True)
+    assert heading.get_attribute("aria-sort") == "descending"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert [float(value) for value in column(page, 3)] == sorted(values)
+    assert heading.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")
+    assert column(page, 1) == sorted(column(page, 1), key=str.lower)
+    assert "Sorted by method" in page.locator("#said").text_content()
+
+
+def test_the_table_is_filtered_by_text_and_by_chosen_methods(page, wild):
+    page.fill("#filter", "CMG")
+    assert methods_shown(page) == ["cmgnn"]
+    page.fill("#filter", "")
+    page.click("#chooser summary")
+    page.locator("#chooser label", has_text="cmgnn").click()
+    assert sorted(methods_shown(page)) == sorted(["gcn", wild])
+    assert page.locator("#chosen").text_content() == "2 of 3"
+    page.keyboard.press("Escape")
+    assert not page.locator("#chooser").evaluate("each => each.open")
+    chart = page.locator(f"{VISIBLE} figure", has_text="Run time against accuracy").locator(
+        ".chart"
+    )
+    chart.scroll_into_view_if_needed()
+    chart.locator(".main-svg").first.wait_for()
+    names = chart.evaluate(
+        "c => c.data.filter(t => t.visible && t.meta.method).map(t => t.meta.method)"
+    )
+    assert names == [wild]  # the study has cmgnn and this one
+
+
+def test_the_dataset_switch_changes_the_figures(page, wild):
+    first = page.locator(VISIBLE)
+    assert first.locator("h2").first.text_content().startswith("Chameleon-F")
+    chart = first.locator(".chart").first
+    chart.scroll_into_view_if_needed()
+    chart.locator(".main-svg").first.wait_for()
+    before = chart.evaluate("each => each.data.map(trace => trace.x[0])")
+    page.select_option("#dataset", label=wild)
+    second = page.locator(VISIBLE)
+    assert second.count() == 1
+    assert second.locator("h2").first.text_content() == wild
+    chart = second.locator(".chart").first
+    chart.locator(".main-svg").first.wait_for()
+    assert chart.evaluate("each => each.data.map(trace => trace.x[0])") != before
+    assert page.locator("#said").text_content() == f"Dataset {wild}"
+
+
+def test_a_number_leads_to_its_settings_and_command(page):
+    page.locator("#board tr[data-method=cmgnn] a").last.click()
+    cell = page.locator(f"{VISIBLE} details.cell[data-method=cmgnn]")
+    api.expect(cell).to_have_attribute("open", "")  # the page follows a moment after the click
+    assert "--models cmgnn" in cell.locator("code").text_content()
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+
+
+def test_wild_names_are_text_in_charts_too(page, wild):
+    page.select_option("#dataset", label=wild)
+    drawn(page)
+    assert page.locator("img").count() == 0
+    ticks = page.locator(f"{VISIBLE} .chart .ytick text").all_text_contents()
+    assert wild in [tick.replace("\xa0", " ") for tick in ticks]
+    assert page.title() != "1"
+
+
+def test_colors_follow_the_scheme_and_paper_is_light(page):
+    chart = page.locator(f"{VISIBLE} .chart").first
+    chart.scroll_into_view_if_needed()
+    chart.locator(".main-svg").first.wait_for()
+
+    def turns(color):
+        """The page hears of a scheme a moment after the browser."""
+        page.wait_for_function(
+            "([chart, color]) => chart.layout.font.color === color",
+            arg=[chart.element_handle(), color],
+        )
+
+    dark, light = "#e7e8ea", "#1b1c1e"
+    for scheme, color in [("dark", dark), ("light", light), ("dark", dark)]:
+        page.emulate_media(color_scheme=scheme)
+        turns(color)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    turns(light)
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    turns(dark)
+
+
+def test_without_scripts_all_text_is_there(opened):
+    with opened(java_script_enabled=False) as page:
+        assert page.locator("[data-panel]:visible").count() == 2
+        assert page.locator("#board tbody tr:visible").count() == 3
+        assert page.locator(".copy:visible").count() == 0
+
+
+def test_the_page_of_one_graph_fits_a_phone(opened, tmp_path):
+    from heterophily import diagnose, load
+    from heterophily.views.page.single import write_diagnosis
+
+    file = write_diagnosis(diagnose(load("digits")), tmp_path / "d.html", source="digits")
+    with opened(390, file=file) as page:
+        assert drawn(page) == 2
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert overflow(page) == []
