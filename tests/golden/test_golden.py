@@ -32,9 +32,9 @@ import scipy.sparse as sp
 import sklearn
 import torch
 
-from heterophily.graph import Graph
-from heterophily.htmp.building import build
+from heterophily.core.graph import Graph
 from heterophily.models import REGISTRY
+from heterophily.models.building import build
 from heterophily.training.optimizers import make_optimizers
 
 

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from heterophily.bench.plan import MODELS, identity_of, plan
-from heterophily.bench.records import path_of, read_records, write_record
-from heterophily.bench.work import Terms, now, settled
 from heterophily.models import find_recipe
-from heterophily.settings import tuned
+from heterophily.models.settings import tuned
+from heterophily.runs.job import MODELS, identity_of, plan
+from heterophily.runs.record import path_of, read_records, write_record
+from heterophily.runs.worker import Terms, now, settled
 
 
 def planned(graphs):
