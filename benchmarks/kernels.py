@@ -17,7 +17,7 @@ from torch_geometric import EdgeIndex
 
 from heterophily.core.sparse import Pattern
 
-Run = Callable[[], Tensor]
+TrainingResult = Callable[[], Tensor]
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
 
 def competitors(
     pattern: Pattern, values: Tensor, dense: Tensor, *, learned: bool
-) -> dict[str, tuple[Run, tuple[Tensor, ...]]]:
+) -> dict[str, tuple[TrainingResult, tuple[Tensor, ...]]]:
     """Each way to compute B @ X, and the leaves that get a gradient."""
     n, rows, columns = pattern.shape[0], pattern.rows.long(), pattern.indices.long()
     v = values.clone().requires_grad_(learned)
@@ -75,7 +75,7 @@ def competitors(
     def gather_scatter() -> Tensor:
         return x.new_zeros(n, x.shape[1]).index_add(0, rows, v[:, None] * x[columns])
 
-    runs: dict[str, Run] = {
+    runs: dict[str, TrainingResult] = {
         "heterophily": ours,
         "PyG EdgeIndex": pyg,
         "torch COO": sparse_coo,
@@ -86,7 +86,9 @@ def competitors(
     return {name: (run, leaves) for name, run in runs.items()}
 
 
-def report(title: str, ways: dict[str, tuple[Run, tuple[Tensor, ...]]], rounds: int) -> None:
+def report(
+    title: str, ways: dict[str, tuple[TrainingResult, tuple[Tensor, ...]]], rounds: int
+) -> None:
     """Time all ways in turns, check that they agree and print milliseconds and ratios."""
     results = {name: step(*way)[1] for name, way in ways.items()}
     times: dict[str, list[float]] = {name: [] for name in ways}
@@ -103,7 +105,7 @@ def report(title: str, ways: dict[str, tuple[Run, tuple[Tensor, ...]]], rounds: 
     print()
 
 
-def step(run: Run, leaves: tuple[Tensor, ...]) -> tuple[float, list[Tensor]]:
+def step(run: TrainingResult, leaves: tuple[Tensor, ...]) -> tuple[float, list[Tensor]]:
     """One forward and backward: seconds, and the result with its gradients."""
     for leaf in leaves:
         leaf.grad = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heterophily.analysis.audit import Audit as Audit
-    from heterophily.analysis.audit import examine as examine
+    from heterophily.analysis.audit import audit_graph as audit_graph
     from heterophily.analysis.diagnosis import Diagnosis as Diagnosis
     from heterophily.analysis.diagnosis import diagnose as diagnose
     from heterophily.core.errors import HeterophilyError as HeterophilyError
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from heterophily.data.catalog import CATALOG as CATALOG
     from heterophily.data.loading import load as load
     from heterophily.data.splits import random_splits as random_splits
+    from heterophily.data.synthetic import synthetic_benchmark as synthetic_benchmark
     from heterophily.data.synthetic import synthetic_graph as synthetic_graph
-    from heterophily.data.synthetic import twelve_graphs as twelve_graphs
     from heterophily.htmp.recipe import Recipe as Recipe
     from heterophily.models import REGISTRY as REGISTRY
     from heterophily.models import register as register
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_LAZY_IMPORTS = {
     "Audit": "analysis.audit",
     "CATALOG": "data.catalog",
     "Diagnosis": "analysis.diagnosis",
@@ -41,21 +41,21 @@ _HOMES = {
     "Split": "core.graph",
     "build": "models.building",
     "diagnose": "analysis.diagnosis",
-    "examine": "analysis.audit",
+    "audit_graph": "analysis.audit",
     "load": "data.loading",
     "random_splits": "data.splits",
     "register": "models",
     "synthetic_graph": "data.synthetic",
-    "twelve_graphs": "data.synthetic",
+    "synthetic_benchmark": "data.synthetic",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_LAZY_IMPORTS]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _LAZY_IMPORTS:
         raise AttributeError(f"module 'heterophily' has no attribute {name!r}")
-    return getattr(import_module(f"heterophily.{_HOMES[name]}"), name)
+    return getattr(import_module(f"heterophily.{_LAZY_IMPORTS[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from heterophily.analysis.audit import TINY_CLASS, _feature_prints, examine, twin_groups
+from heterophily.analysis.audit import TINY_CLASS, _feature_prints, audit_graph, duplicate_groups
 from heterophily.core.graph import Graph, Split
 
 N = 60
@@ -40,7 +40,7 @@ def with_twins(kind):
 
 
 def test_a_clean_graph_has_no_findings():
-    audit = examine(ring(splits={"0": split(), "1": split()}))
+    audit = audit_graph(ring(splits={"0": split(), "1": split()}))
     assert audit.findings == []
     assert (audit.duplicate_nodes, audit.duplicate_groups) == (0, 0)
     assert audit.leaking_nodes == {"0": 0, "1": 0}
@@ -52,11 +52,11 @@ both = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense",
 @both
 def test_planted_twins_are_found(kind):
     graph = with_twins(kind)
-    groups = twin_groups(graph)
+    groups = duplicate_groups(graph)
     assert (groups[:N] == -1).all()
     assert groups[N] == groups[N + 1] != groups[N + 2] == groups[N + 3]
     assert groups[N + 4] == -1
-    audit = examine(graph)
+    audit = audit_graph(graph)
     assert (audit.duplicate_nodes, audit.duplicate_groups) == (4, 2)
     assert "4 nodes with a twin: equal features, label and neighbors" in audit.findings
 
@@ -69,14 +69,14 @@ def test_nodes_that_differ_in_one_respect_are_no_twins(kind, differ):
     labels = [0, 1 if differ == "labels" else 0, 1, 1]
     edges = [(0, 2), (1, 3 if differ == "neighbors" else 2)]
     graph = Graph.from_edges(edges, kind(features), labels=labels)
-    assert twin_groups(graph)[0] == -1
+    assert duplicate_groups(graph)[0] == -1
     twins = Graph.from_edges([(0, 2), (1, 2)], kind(np.ones((4, 3))), labels=[0, 0, 1, 1])
-    assert twin_groups(twins).tolist() == [0, 0, -1, -1]
+    assert duplicate_groups(twins).tolist() == [0, 0, -1, -1]
 
 
 def test_zero_and_minus_zero_are_the_same_feature():
     graph = Graph.from_edges([(0, 2), (1, 2)], [[0.0], [-0.0], [0.0]], labels=[0, 0, 1])
-    assert twin_groups(graph).tolist() == [0, 0, -1]
+    assert duplicate_groups(graph).tolist() == [0, 0, -1]
 
 
 @both
@@ -99,7 +99,7 @@ def test_twins_across_a_split_leak(kind):
         "in val and test": split(train=[0, 60, 62], val=[61], test=[63]),
         "none in training": split(train=[0, 64], val=[60], test=[61]),
     }
-    audit = examine(graph.replace(splits=splits))
+    audit = audit_graph(graph.replace(splits=splits))
     assert list(audit.leaking_nodes.values()) == [0, 1, 2, 0]
     assert any(sentence.startswith("2 validation and test nodes") for sentence in audit.findings)
 
@@ -108,26 +108,27 @@ def test_tiny_classes_are_named_with_their_size():
     labels = np.where(RING < TINY_CLASS - 1, 1, np.where(RING < 2 * TINY_CLASS - 1, 2, 0))
     labels[-1] = 3
     graph = ring(labels=labels, n_classes=5, class_names=list("abcde"))
-    assert examine(graph).tiny_classes == {"b": 19, "d": 1, "e": 0}
+    assert audit_graph(graph).tiny_classes == {"b": 19, "d": 1, "e": 0}
     assert (
-        "classes with fewer than 20 labelled nodes: b (19), d (1), e (0)" in examine(graph).findings
+        "classes with fewer than 20 labelled nodes: b (19), d (1), e (0)"
+        in audit_graph(graph).findings
     )
 
 
 def test_a_class_number_above_the_number_of_nodes_is_no_obstacle():
-    assert len(examine(Graph.from_edges([(0, 1)], labels=[0, 90])).tiny_classes) == 91
+    assert len(audit_graph(Graph.from_edges([(0, 1)], labels=[0, 90])).tiny_classes) == 91
 
 
 def test_a_class_without_training_node_is_named():
     odd, even = RING[1::2], RING[::2]
     splits = {"a": split(), "b": split(train=even, val=odd[:9], test=odd[9:])}
-    audit = examine(ring(splits=splits, class_names=["even", "odd"]))
+    audit = audit_graph(ring(splits=splits, class_names=["even", "odd"]))
     assert audit.classes_missing_in_training == {"b": ("odd",)}
     assert "no training node of class odd in split b" in audit.findings
 
 
 def test_splits_of_different_sizes_are_noticed():
-    audit = examine(ring(splits={"0": split(), "1": split(test=RING[2:50:3])}))
+    audit = audit_graph(ring(splits={"0": split(), "1": split(test=RING[2:50:3])}))
     assert audit.unequal_splits
     assert audit.findings == ["splits of different sizes"]
 
@@ -135,7 +136,7 @@ def test_splits_of_different_sizes_are_noticed():
 def test_odd_edges_and_nodes_are_counted():
     edges = [(0, 1), (1, 0), (1, 2), (3, 2), (2, 2), (4, 4)]
     graph = ring(edges=edges, labels=np.where(RING < 50, RING % 2, -1))
-    audit = examine(graph)
+    audit = audit_graph(graph)
     assert audit.isolated_nodes == N - 4  # node 4 has only itself
     assert audit.one_sided_edges == 2
     assert audit.self_loops == 2
@@ -149,7 +150,7 @@ def test_odd_edges_and_nodes_are_counted():
 
 
 def test_an_audit_is_plain_data():
-    audit = examine(ring(splits={"0": split()}))
+    audit = audit_graph(ring(splits={"0": split()}))
     content = json.loads(json.dumps(audit.to_dict()))
     assert content["leaking_nodes"] == {"0": 0}
     assert content["findings"] == []

@@ -68,7 +68,7 @@ def test_compatibility_equals_loops(random_graph):
 
 def test_classes_keep_their_compatibility_under_other_numbers(random_graph):
     order = torch.tensor([2, 0, 4, 1, 3])
-    labels = torch.where(random_graph.labelled, order[random_graph.labels], -1)
+    labels = torch.where(random_graph.labeled, order[random_graph.labels], -1)
     renumbered = observed_compatibility(random_graph.symmetric, labels, 5)
     original = observed_compatibility(*parts(random_graph))
     torch.testing.assert_close(renumbered[order][:, order], original)
@@ -146,9 +146,9 @@ def naive_guess(graph, node):
 
 
 def test_neighborhood_accuracy_judges_each_node_without_itself(random_graph):
-    nodes = random_graph.labelled.nonzero().flatten().tolist()
+    nodes = random_graph.labeled.nonzero().flatten().tolist()
     hits = [naive_guess(random_graph, i) == int(random_graph.labels[i]) for i in nodes]
-    sizes = np.bincount(random_graph.labels[random_graph.labelled])
+    sizes = np.bincount(random_graph.labels[random_graph.labeled])
     accuracy, largest = neighborhood_accuracy(*parts(random_graph))
     assert accuracy == pytest.approx(np.mean(hits))
     assert largest == pytest.approx(sizes.max() / sizes.sum())

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from heterophily.core import dense as ways
-from heterophily.core.dense import matmul, product, turned_product
+from heterophily.core.dense import matmul, product, transposed_product
 from heterophily.core.sparse import Matrix
 
 
@@ -63,7 +63,7 @@ def test_factors_may_be_transposes_and_slices(rows: int, monkeypatch) -> None:
 def test_a_turned_product_is_the_transpose_of_the_plain_one() -> None:
     state, weight = torch.randn(60, 80), torch.randn(3, 80).T
     expected = (state.double() @ weight.double()).T
-    turned = turned_product(state, weight)
+    turned = transposed_product(state, weight)
     torch.testing.assert_close(turned.double(), expected, rtol=1e-5, atol=1e-5)
 
 

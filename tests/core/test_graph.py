@@ -81,7 +81,7 @@ def test_labels_are_integers_and_minus_one_is_unknown():
     graph = build(labels=np.array([[1.0], [0.0], [-1.0], [1.0]]))
     assert graph.labels.dtype == torch.int64
     assert graph.labels.tolist() == Y
-    assert graph.labelled.tolist() == [True, True, False, True]
+    assert graph.labeled.tolist() == [True, True, False, True]
 
 
 def test_a_graph_of_edges_alone_has_no_features_and_no_labels():
@@ -213,8 +213,8 @@ def test_another_edge_feature_or_label_is_another_checksum(kind, change):
 
 def test_a_graph_survives_pickling_between_processes_without_its_caches():
     graph = Graph.from_edges([(0, 1)], labels=[0, 1], splits={"a": ([0], [1], [])})
-    graph.remember("large", lambda: "object")
+    graph.cached("large", lambda: "object")
     copy = pickle.loads(pickle.dumps(graph))
     assert copy.checksum == graph.checksum
     assert copy.split("a").train.tolist() == [0]
-    assert copy.remember("large", lambda: "computed anew") == "computed anew"
+    assert copy.cached("large", lambda: "computed anew") == "computed anew"

@@ -53,7 +53,7 @@ def test_node_homophily_is_the_mean_over_nodes_with_labelled_neighbors(
 def test_class_insensitive_homophily_is_the_mean_excess_over_class_shares(
     measured, ends, random_graph
 ):
-    labels = random_graph.labels[random_graph.labelled].numpy()
+    labels = random_graph.labels[random_graph.labeled].numpy()
     total = 0.0
     for k in range(5):
         if (ends[0] == k).any():
@@ -95,7 +95,7 @@ def test_known_graphs_have_known_values(edges, labels, expected):
 
 def test_numbers_of_classes_do_not_matter(random_graph, measured, form):
     order = torch.tensor([2, 0, 4, 1, 3])
-    labels = torch.where(random_graph.labelled, order[random_graph.labels], -1)
+    labels = torch.where(random_graph.labeled, order[random_graph.labels], -1)
     renumbered = measure_homophily(getattr(random_graph, form), labels, 5)
     assert astuple(renumbered) == pytest.approx(astuple(measured))
 

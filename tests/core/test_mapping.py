@@ -51,7 +51,7 @@ def test_a_mapped_graph_is_not_read_into_memory(saved):
 
 
 def test_a_mapped_graph_is_the_same_graph(random_graph, tmp_path):
-    graph = random_graph.replace(splits={"0": Split.of(random_graph.labelled)})
+    graph = random_graph.replace(splits={"0": Split.of(random_graph.labeled)})
     path = graph.save(tmp_path / "graph.safetensors")
     mapped = Graph.load(path, mapped=True)
     assert mapped.checksum == graph.checksum

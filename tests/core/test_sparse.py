@@ -80,7 +80,7 @@ def test_symmetrised_and_without_diagonal():
     pattern = Pattern.from_edges([0, 1, 2, 2], [1, 0, 2, 0], shape=(3, 3))
     loop_free = pattern.without_diagonal()
     assert loop_free.without_diagonal() is loop_free
-    symmetric = mask(loop_free.symmetrised())
+    symmetric = mask(loop_free.symmetrized())
     assert torch.equal(symmetric, symmetric.T)
     assert symmetric.sum() == 4
 

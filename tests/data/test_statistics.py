@@ -57,7 +57,7 @@ def test_the_real_files_have_the_papers_numbers(name, real_graph):
 @pytest.mark.real
 def test_fifteen_nodes_of_citeseer_have_no_label(real_graph):
     graph = real_graph("citeseer")
-    unknown = ~graph.labelled
+    unknown = ~graph.labeled
     assert int(unknown.sum()) == 15
     assert not graph.features.to_scipy()[unknown.numpy()].nnz
 

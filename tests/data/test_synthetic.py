@@ -14,9 +14,9 @@ from heterophily.data.synthetic import (
     digits,
     draw_edges,
     preference_pattern,
+    synthetic_benchmark,
     synthetic_graph,
     target_matrix,
-    twelve_graphs,
 )
 
 CORA = (351, 217, 418, 818, 426, 298, 180)
@@ -97,7 +97,7 @@ def test_an_unknown_pattern_is_answered_with_the_closest():
 
 @pytest.fixture(scope="module")
 def twelve():
-    return dict(twelve_graphs(digits()))
+    return dict(synthetic_benchmark(digits()))
 
 
 @pytest.fixture(params=KEYS, ids="-".join)

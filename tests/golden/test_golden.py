@@ -49,7 +49,7 @@ def graph_of(edges, features, labels, splits, *, sparse):
 def visible(graph, split):
     """Return the graph without test labels, and the training nodes."""
     parts = graph.split(split)
-    return graph.showing(torch.cat([parts.train, parts.val])), parts.train
+    return graph.with_labels_only(torch.cat([parts.train, parts.val])), parts.train
 
 
 def begin(method, graph, nodes, preset, settings):
@@ -171,7 +171,7 @@ def differences(variant, expected, found):
 
 
 @cache
-def fingerprint():
+def describe_environment():
     """Return the facts about the machine that decide the last bits of results."""
     wanted = ("model name", "cpu family", "model", "stepping")
     path = Path("/proc/cpuinfo")
@@ -205,7 +205,7 @@ def test_training_steps_reproduce_golden_results(variant, method, preset):
     expected = golden()["entries"][f"{variant} {method} {preset}"]
     found = observe(variant, method, preset)
     assert not differences(variant, expected, found)
-    if golden()["fingerprint"] == fingerprint():
+    if golden()["fingerprint"] == describe_environment():
         assert found.get("digest") == expected.get("digest")
 
 
@@ -213,7 +213,7 @@ def write():
     """Replace `golden.json`, with one entry per line."""
     entries = {" ".join(cell): observe(*cell) for cell in CELLS}
     lines = [f"  {json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries.items()]
-    head = f'{{\n "fingerprint": {json.dumps(fingerprint())},\n "entries": {{\n'
+    head = f'{{\n "fingerprint": {json.dumps(describe_environment())},\n "entries": {{\n'
     FILE.write_text(head + ",\n".join(lines) + "\n }\n}\n", encoding="utf-8")
     print(f"wrote {len(entries)} entries to {FILE}")
 
@@ -231,7 +231,7 @@ def check():
             equal += found["digest"] == expected["digest"]
             if found["digest"] != expected["digest"]:
                 print(f"{' '.join(cell)}: another digest")
-    same = fingerprint() == golden()["fingerprint"]
+    same = describe_environment() == golden()["fingerprint"]
     print(f"{equal} of {total} digests equal" + ("" if same else " (on another machine)"))
     print(f"{agreed} of {len(CELLS)} entries equal within the tolerance")
     return int(agreed < len(CELLS) or (same and equal < total))

@@ -23,7 +23,7 @@ from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
 from heterophily.runs.job import MODELS, identity_of, plan
 from heterophily.runs.record import path_of, read_records, write_record
-from heterophily.runs.worker import Terms, now, settled
+from heterophily.runs.worker import RunOptions, find_finished_record, now
 
 
 def planned(graphs):
@@ -33,7 +33,7 @@ def planned(graphs):
 
 def finished(folder, job):
     """Return the record that makes the benchmark skip a job, or None if the job would run."""
-    record = settled(path_of(folder, job), Terms(now()))
+    record = find_finished_record(path_of(folder, job), RunOptions(now()))
     return record if record is not None and record.done else None
 
 

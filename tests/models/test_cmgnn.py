@@ -10,13 +10,13 @@ import torch
 from torch.nn import functional as F
 
 from heterophily import HeterophilyError
-from heterophily.htmp.belief import Belief
+from heterophily.htmp.belief import CompatibilityEstimate
 from heterophily.htmp.losses import Discrimination
 from heterophily.models.building import build
 from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
 
 P, K, N = 0.4, 3, 20
-HEARD = ("predicted", "masked", "true")
+SUPPLEMENTARY_LABELS = ("predicted", "masked", "true")
 
 
 def one_hot(graph, train, soft):
@@ -167,7 +167,7 @@ def test_sparse_features_change_nothing(small_graph, dense, agree):
 
 
 @pytest.mark.parametrize("relu_first", [False, True])
-@pytest.mark.parametrize("heard", HEARD)
+@pytest.mark.parametrize("heard", SUPPLEMENTARY_LABELS)
 def test_the_loss_asks_nodes_and_prototypes_and_separates_classes(
     graph, train, dense, agree, believing, marked_dropout, heard, relu_first
 ):
@@ -219,7 +219,7 @@ def test_two_dropouts_are_one_of_their_joint_rate():
 def test_the_reference_has_every_quirk_of_the_program(small_graph):
     network = build("cmgnn", small_graph(), preset="reference", structure=True)
     recipe = network.recipe
-    assert recipe.belief == Belief("true", "positions", "overwritten", "training")
+    assert recipe.belief == CompatibilityEstimate("true", "positions", "overwritten", "training")
     assert recipe.encoder.structure_dropout == "double"
     assert recipe.settings["loss"] == "ce_of_probabilities"
     assert network.learns_from_training
@@ -422,7 +422,7 @@ def test_a_class_without_training_node_has_a_zero_prototype(small_graph):
 
 def test_the_first_belief_is_uniform_where_labels_are_unknown(graph, train, dense):
     network = build("cmgnn", graph, width=5)
-    network.begin(graph.showing(train), train)
+    network.begin(graph.with_labels_only(train), train)
     known = one_hot(graph, train, torch.full((N, K), 1 / K))
     torch.testing.assert_close(network.mind.known, known)
     torch.testing.assert_close(network.mind.heard, torch.full((N, K), 1 / K))
@@ -459,7 +459,7 @@ def test_the_belief_is_saved_and_has_no_gradient(small_graph):
     assert not any(state[name].requires_grad for name in names)
 
 
-@pytest.mark.parametrize("heard", HEARD)
+@pytest.mark.parametrize("heard", SUPPLEMENTARY_LABELS)
 def test_a_loaded_state_brings_its_belief_even_after_a_forward_pass(small_graph, heard):
     graph = small_graph()
     train = graph.split("0").train

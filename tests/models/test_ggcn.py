@@ -10,7 +10,7 @@ from heterophily.htmp.relations import cosines
 from heterophily.models.building import build
 
 
-def normalised(graph, dense, normalisation):
+def normalized(graph, dense, normalisation):
     """Â: S° or R°."""
     f = dense.filters(graph)
     return f.S1 if normalisation == "symmetric" else f.R1
@@ -36,7 +36,7 @@ def transcribed_layer(module, h, a_hat):
 
 def forward(network, graph, dense, *, normalisation="symmetric", eta=1.0):
     """The logits, with the state P that the layers hear."""
-    p, a_hat = 0.5 if network.training else 0.0, normalised(graph, dense, normalisation)
+    p, a_hat = 0.5 if network.training else 0.0, normalized(graph, dense, normalisation)
     x, w = dense.drop(dense.features(graph), p), network.skip.first
     carried = F.elu(x @ w.weight + w.bias)
     q = transcribed_layer(network.stacks[0][0], x, a_hat)
@@ -80,15 +80,15 @@ def test_delta_is_the_ratio_of_roots_of_degrees_or_zero(small_graph, dense, norm
     graph = small_graph()
     network = build("ggcn", graph, width=6, normalisation=normalisation)
     network(graph)
-    weight, delta = graph.remember(("ggcn", normalisation), lambda: None)
+    weight, delta = graph.cached(("ggcn", normalisation), lambda: None)
     delta = delta.expand_as(weight)  # one number for all edges, or one for each
     rows, columns = dense.adjacency(graph).nonzero(as_tuple=True)
     degrees = dense.filters(graph).A1.sum(dim=1)
     roots = (degrees[columns] / degrees[rows]).sqrt() - 1
     torch.testing.assert_close(delta, roots if normalisation == "symmetric" else 0 * roots)
-    torch.testing.assert_close(weight, normalised(graph, dense, normalisation)[rows, columns])
+    torch.testing.assert_close(weight, normalized(graph, dense, normalisation)[rows, columns])
     torch.testing.assert_close(
-        delta, deltas(normalised(graph, dense, normalisation))[rows, columns]
+        delta, deltas(normalized(graph, dense, normalisation))[rows, columns]
     )
 
 

@@ -16,7 +16,7 @@ from heterophily.models import REGISTRY
 from heterophily.runs.execute import bench
 from heterophily.runs.job import plan
 from heterophily.runs.record import read_records
-from heterophily.runs.worker import Terms, now
+from heterophily.runs.worker import RunOptions, now
 
 QUICK = {"max_epochs": 3, "width": 4}
 SECONDS = 600  # within which anything must have happened, also on a busy machine
@@ -112,7 +112,7 @@ def go(planned, tmp_path):
 @pytest.fixture
 def terms():
     """The terms of a command that begins now."""
-    return lambda **changes: Terms(**{"since": now(), **changes})
+    return lambda **changes: RunOptions(**{"since": now(), **changes})
 
 
 @pytest.fixture

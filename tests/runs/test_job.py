@@ -9,19 +9,19 @@ import pytest
 from heterophily import HeterophilyError, Split
 from heterophily.data import published as paper
 from heterophily.data.loading import load
-from heterophily.htmp.transform import Shared
+from heterophily.htmp.transform import SharedLinear
 from heterophily.models import REGISTRY, find_recipe
 from heterophily.models.settings import source_of, tuned
 from heterophily.runs import job as module
 from heterophily.runs.job import (
     DATASETS,
     MODELS,
-    chosen_names,
-    chosen_splits,
     identity_of,
-    key_of,
-    own_code,
+    job_key,
+    parse_names,
+    parse_splits,
     plan,
+    user_code,
 )
 
 
@@ -37,7 +37,7 @@ def test_all_means_the_methods_and_datasets_of_the_paper():
     assert list(MODELS) == list(paper.methods())
     assert list(DATASETS) == list(paper.datasets())
     assert set(MODELS) <= set(REGISTRY)
-    assert chosen_names("all", MODELS) == list(MODELS)
+    assert parse_names("all", MODELS) == list(MODELS)
 
 
 def test_cells_are_models_times_datasets_times_splits(graph):
@@ -68,20 +68,20 @@ def test_the_seed_of_a_split_is_counted_from_its_place(graph):
     [("all", "0123456789"), ("0-9", "0123456789"), ("3", "3"), ("7, 0-2,1", "0127"), ("4-4", "4")],
 )
 def test_splits_are_chosen_by_name_and_range(text, wanted):
-    assert chosen_splits(load("digits"), text) == list(wanted)
+    assert parse_splits(load("digits"), text) == list(wanted)
 
 
 @pytest.mark.parametrize("text", ["10", "8-11", "0-99999999999", "5-3", "first", "", "1,,2", "-1"])
 def test_a_split_that_is_not_there_is_refused(text):
     piece = "" if text == "1,,2" else text
     with refused(f'no split of digits "{piece}"; there are 0, 1, .*, 9'):
-        chosen_splits(load("digits"), text)
+        parse_splits(load("digits"), text)
 
 
 def test_splits_have_any_name(graph):
     split = graph.split("0")
     named = graph.replace(splits={"a-b": split, "2024": split, "ü": split})
-    assert chosen_splits(named, "ü,a-b") == ["a-b", "ü"]
+    assert parse_splits(named, "ü,a-b") == ["a-b", "ü"]
 
 
 def test_a_graph_without_splits_is_refused(graph):
@@ -94,12 +94,12 @@ def test_a_graph_without_splits_is_refused(graph):
     [("b,a", "ba"), (" a , b,", "ab"), ("a,a", "a"), ("c,all", "cxy"), ("x,all", "xy")],
 )
 def test_names_are_listed_once_in_the_order_given(text, wanted):
-    assert chosen_names(text, ["x", "y"]) == list(wanted)
+    assert parse_names(text, ["x", "y"]) == list(wanted)
 
 
 def test_no_name_is_refused():
     with refused("no names in ','; give some"):
-        chosen_names(",", ["x"])
+        parse_names(",", ["x"])
 
 
 def test_an_unknown_model_is_refused(graph):
@@ -163,7 +163,7 @@ def key(graph):
     """The key of a run with something changed."""
 
     def of(recipe=None, on=graph, split="0", seed=0, **settings):
-        return key_of((recipe or find_recipe("gcn")).with_settings(**settings), on, split, seed)
+        return job_key((recipe or find_recipe("gcn")).with_settings(**settings), on, split, seed)
 
     return of
 
@@ -187,7 +187,7 @@ def test_every_part_of_a_recipe_is_in_the_key(key):
     gcn, mlp, h2gcn = map(find_recipe, ("gcn", "mlp", "h2gcn"))
     changes = [
         {"channels": mlp.channels}, {"combine": h2gcn.combine}, {"fuse": h2gcn.fuse},
-        {"transform": Shared()}, {"activate_last": True}, {"separate": True}, {"decayed": ("a",)},
+        {"transform": SharedLinear()}, {"activate_last": True}, {"separate": True}, {"decayed": ("a",)},
         {"name": "mine"},
     ]  # fmt: skip
     keys = [key(dataclasses.replace(gcn, **change)) for change in changes]
@@ -281,7 +281,7 @@ def test_own_code_is_that_of_the_users_files_only(body, tmp_path):
     )
     (tmp_path / "mine.py").write_text(text)
     assert body in text
-    assert own_code(find_recipe(str(tmp_path / "mine.py"))) == [text]
+    assert user_code(find_recipe(str(tmp_path / "mine.py"))) == [text]
 
 
 def test_the_code_of_a_base_in_another_file_is_ones_own(tmp_path, monkeypatch):
@@ -293,7 +293,7 @@ def test_the_code_of_a_base_in_another_file_is_ones_own(tmp_path, monkeypatch):
     text = "from a_base_of_mine import Base\n" + PART.format(factor=1, words="")
     text = text.replace("Mine(Last)", "Mine(Base)")
     (tmp_path / "mine.py").write_text(text)
-    assert own_code(find_recipe(str(tmp_path / "mine.py"))) == sorted([text, base])
+    assert user_code(find_recipe(str(tmp_path / "mine.py"))) == sorted([text, base])
 
 
 def test_a_recipe_in_a_file_without_own_parts_is_its_row(key, tmp_path):

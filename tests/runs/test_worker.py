@@ -12,9 +12,9 @@ import torch
 
 from heterophily.core.errors import HeterophilyWarning
 from heterophily.runs import worker as module
-from heterophily.runs.environment import LIBRARIES, fingerprint
+from heterophily.runs.environment import LIBRARIES, describe_environment
 from heterophily.runs.record import path_of, read_record, write_record
-from heterophily.runs.worker import failed, now, resume, run, settled
+from heterophily.runs.worker import failed, find_finished_record, now, resume, run
 from heterophily.training import trainer
 from heterophily.training.trainer import train
 
@@ -63,11 +63,11 @@ def test_the_record_has_the_belief_of_the_network(planned, graph):
 def test_the_record_says_where_it_was_made(planned):
     (cell,) = planned("gcn")
     where = run(cell).environment
-    assert where == fingerprint()
+    assert where == describe_environment()
     assert where["torch"] == torch.__version__
     assert where["python"] == platform.python_version()
     assert where["threads"] == 1
-    assert fingerprint(7)["threads"] == 7
+    assert describe_environment(7)["threads"] == 7
     assert {"gpu", "system", "processor", *LIBRARIES} <= where.keys()
     assert where["processor"]
 
@@ -78,7 +78,7 @@ def test_a_problem_of_the_input_is_told_in_its_own_words(planned):
     assert record.status == "error"
     assert record.reason.startswith("the loss became ")
     assert "lower learning_rate" in record.reason
-    assert record.environment == fingerprint()
+    assert record.environment == describe_environment()
     assert record.run == {}
 
 
@@ -218,9 +218,9 @@ def test_which_cells_are_run_again(planned, terms, tmp_path, status, finished, r
     (cell,) = planned("gcn")
     record = dataclasses.replace(cell.blank, status=status, finished=finished)
     path = write_record(tmp_path, record)
-    assert settled(path, terms(retry=retry)) == (record if stays else None)
+    assert find_finished_record(path, terms(retry=retry)) == (record if stays else None)
     path.unlink()
-    assert settled(path, terms(retry=retry)) is None
+    assert find_finished_record(path, terms(retry=retry)) is None
 
 
 def test_a_damaged_record_is_run_again(planned, terms, tmp_path):
@@ -228,7 +228,7 @@ def test_a_damaged_record_is_run_again(planned, terms, tmp_path):
     path = path_of(tmp_path, cell.blank)
     path.parent.mkdir(parents=True)
     path.write_text("{")
-    assert settled(path, terms()) is None
+    assert find_finished_record(path, terms()) is None
 
 
 def test_writing_waits_for_room(planned, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import torch
 from heterophily import HeterophilyError, NodeClassifier, build
 from heterophily.core.spaces import Choice
 from heterophily.models import REGISTRY, find_recipe
-from heterophily.search.components import MENU, SETTINGS, STARTS, Mechanism, mechanism
+from heterophily.search.components import MENU, SETTINGS, STARTS, ArchitectureSearch, mechanism
 from heterophily.search.source import recipe_source, write_recipe
 from heterophily.training.trainer import train
 from heterophily.views.models import row_of
@@ -37,7 +37,7 @@ def draw():
         return value
 
     def candidate(subject=None):
-        return (subject or Mechanism()).candidate(answer)
+        return (subject or ArchitectureSearch()).candidate(answer)
 
     candidate.given, candidate.answer = given, answer
     return candidate
@@ -45,7 +45,7 @@ def draw():
 
 def test_every_answer_makes_a_network_that_learns(graph, sparse, draw):
     for i in range(120):
-        drawn = draw(Mechanism(WORDS))
+        drawn = draw(ArchitectureSearch(WORDS))
         on = graph if i % 2 else sparse
         network = build(drawn.recipe, on, **drawn.values).train()
         nodes = graph.split("0").train
@@ -67,9 +67,9 @@ def test_every_option_of_the_menu_is_asked_for_sooner_or_later(draw):
 
 
 def test_a_mechanism_has_its_questions_answered(graph):
-    (start, *_) = Mechanism().starts
+    (start, *_) = ArchitectureSearch().starts
     changed = {**start, "neighbors_guidance": "gate", "fuse": "last", "relu": "layer", "ego": False}
-    recipe = Mechanism().candidate(changed.__getitem__).recipe
+    recipe = ArchitectureSearch().candidate(changed.__getitem__).recipe
     assert [repr(c.guidance) for c in recipe.channels[:2]] == [
         "Gate(other=False, hears='neighbour')",
         "Gate(other=True, hears='neighbour')",
@@ -81,14 +81,16 @@ def test_a_mechanism_has_its_questions_answered(graph):
 @pytest.mark.parametrize("at", range(len(STARTS)))
 def test_a_search_begins_with_rows_of_the_papers_table(at):
     known = list(STARTS)[at]
-    start = Mechanism().starts[at]
-    found = row_of(Mechanism().candidate(start.__getitem__).recipe)
+    start = ArchitectureSearch().starts[at]
+    found = row_of(ArchitectureSearch().candidate(start.__getitem__).recipe)
     for key in ("neighborhoods", "guidance", "combine", "fuse"):
         assert found[key] == row_of(REGISTRY[known])[key]
 
 
 def test_fixed_answers_are_kept_and_wrong_ones_refused(draw):
-    subject = Mechanism({"encoder": "both", "prototypes": False, "width": 64, "patience": 5})
+    subject = ArchitectureSearch(
+        {"encoder": "both", "prototypes": False, "width": 64, "patience": 5}
+    )
     assert {"encoder", "prototypes", "width"}.isdisjoint(subject.space)
     drawn = draw(subject)
     assert type(drawn.recipe.encoder).__name__ == "EmbedBoth"
@@ -101,7 +103,7 @@ def test_fixed_answers_are_kept_and_wrong_ones_refused(draw):
         ({"max_epochs": 0}, "max_epochs must be positive"),
     ]:
         with pytest.raises(HeterophilyError, match=words):
-            Mechanism(wrong)
+            ArchitectureSearch(wrong)
 
 
 def test_a_recipe_is_the_same_after_writing_and_reading(draw):
@@ -148,7 +150,9 @@ def test_recipes_of_all_trials_train(graph, find):
     assert found.count("done") == 12, [a.reason for a in found.attempts]
     rows = set()
     for attempt in found.attempts:
-        drawn = Mechanism({"width": 32, "max_epochs": 2}).candidate(attempt.answers.__getitem__)
+        drawn = ArchitectureSearch({"width": 32, "max_epochs": 2}).candidate(
+            attempt.answers.__getitem__
+        )
         rows.add(str(row_of(drawn.recipe)))
     assert len(rows) > 8
     assert train(drawn.recipe, graph, split=graph.split("0"), progress=False, **drawn.values)

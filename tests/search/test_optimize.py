@@ -20,7 +20,7 @@ from heterophily.models import REGISTRY
 from heterophily.models.gcn import GCN
 from heterophily.models.settings import tuned
 from heterophily.runs.record import RESULTS_VERSION
-from heterophily.search import Found, study
+from heterophily.search import SearchResult, study
 from heterophily.search import optimize as driver
 
 
@@ -31,7 +31,7 @@ def by_width(settings, split):
 def test_a_search_finds_the_best_of_its_trials(find, scored):
     scored(by_width)
     found = find(trials=12, splits="1-2")
-    assert isinstance(found, Found)
+    assert isinstance(found, SearchResult)
     assert (found.model, found.dataset, found.recipe) == ("gcn", "ring", GCN)
     assert len(found.attempts) == 12
     done = [a for a in found.attempts if a.state == "done"]

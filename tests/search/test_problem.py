@@ -7,12 +7,12 @@ import pytest
 from heterophily import HeterophilyError
 from heterophily.core.spaces import Choice, LogUniform, Uniform
 from heterophily.models import REGISTRY
-from heterophily.search.problem import Tuning, including, three_digits
+from heterophily.search.problem import SettingsSearch, including, three_digits
 
 
 @pytest.mark.parametrize("model", REGISTRY)
 def test_every_recipe_starts_with_its_defaults_inside_its_space(model):
-    subject = Tuning(model)
+    subject = SettingsSearch(model)
     (start,) = subject.starts
     found = subject.candidate(start.__getitem__)
     decided = REGISTRY[model].with_settings()
@@ -24,7 +24,7 @@ def test_every_recipe_starts_with_its_defaults_inside_its_space(model):
 
 
 def test_committed_settings_and_preset_are_the_start_and_the_rest_of_a_candidate():
-    subject = Tuning("gcn", {"preset": "reference", "width": 48, "patience": 7})
+    subject = SettingsSearch("gcn", {"preset": "reference", "width": 48, "patience": 7})
     (start,) = subject.starts
     assert start["width"] == 48
     assert subject.space["width"] == Choice(32, 64, 128, 256, 48)
@@ -33,7 +33,7 @@ def test_committed_settings_and_preset_are_the_start_and_the_rest_of_a_candidate
 
 
 def test_fixed_settings_are_not_searched():
-    subject = Tuning("gcn", {"width": 48}, {"width": 16, "max_epochs": 3})
+    subject = SettingsSearch("gcn", {"width": 48}, {"width": 16, "max_epochs": 3})
     assert "width" not in subject.space
     assert "width" not in subject.starts[0]
     found = subject.candidate(subject.starts[0].__getitem__)
@@ -43,21 +43,21 @@ def test_fixed_settings_are_not_searched():
 
 def test_the_identity_is_that_of_the_recipe_and_its_space_not_of_its_words():
     changed = replace(REGISTRY["gcn"], title="Other", paper="Other", equation="", deviations=())
-    assert Tuning(changed).identity == Tuning("gcn").identity
+    assert SettingsSearch(changed).identity == SettingsSearch("gcn").identity
     for other in (
         {"space": {"width": Choice(1, 2)}},
         {"activation": "none"},
         {"settings": {"width": 3}},
     ):
-        assert Tuning(replace(changed, **other)).identity != Tuning("gcn").identity
+        assert SettingsSearch(replace(changed, **other)).identity != SettingsSearch("gcn").identity
 
 
 def test_unknown_settings_and_empty_spaces_are_refused():
     with pytest.raises(HeterophilyError, match='no setting of gcn "widht"; did you mean "width"'):
-        Tuning("gcn", {}, {"widht": 3})
+        SettingsSearch("gcn", {}, {"widht": 3})
     everything = {name: REGISTRY["gcn"].defaults[name] for name in REGISTRY["gcn"].space}
     with pytest.raises(HeterophilyError, match=r"nothing to search for gcn: all .* is fixed"):
-        Tuning("gcn", {}, everything)
+        SettingsSearch("gcn", {}, everything)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """What is told of the trials of a search."""
 
-from heterophily.search.result import Attempt, start_of
+from heterophily.search.result import TrialResult, start_of
 
 
 def attempt(number, **answers):
-    return Attempt(number, "done", 0.5, (0.5,), 1.0, answers)
+    return TrialResult(number, "done", 0.5, (0.5,), 1.0, answers)
 
 
 def test_the_start_is_the_trial_of_the_settings_with_which_the_search_began():

@@ -8,7 +8,7 @@ import optuna
 import psutil
 import pytest
 
-from heterophily.search.problem import Tuning
+from heterophily.search.problem import SettingsSearch
 from heterophily.search.study import (
     TRIES,
     Task,
@@ -38,7 +38,7 @@ def begin(study, process):
 def test_no_more_trials_are_claimed_than_wanted(graph, tmp_path, scored):
     scored(lambda settings, split: 0.5)
     options = {"splits": ("0",), "seed": 0, "study": "a study", "folder": tmp_path}
-    task = Task(Tuning("gcn"), graph, trials=2, place=tmp_path / "study.journal", **options)
+    task = Task(SettingsSearch("gcn"), graph, trials=2, place=tmp_path / "study.journal", **options)
     assert [run_next(task).number for _ in range(2)] == [0, 1]
     assert run_next(task) is None
     assert run_next(replace(task, trials=3)).number == 2

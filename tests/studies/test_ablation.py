@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from heterophily.htmp.combine import Only
+from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import Embed, Predict
 from heterophily.models import REGISTRY
 from heterophily.models.cmgnn import WITHOUT_BOTH
@@ -60,7 +60,7 @@ def test_a_variant_lacks_exactly_its_part(graph):
     assert found["without group lasso"].losses == ()
     assert found["without A"].losses == found["full"].losses
     alone = variants_of(REGISTRY["appnp"], graph, {})["without I"]
-    assert isinstance(alone.combine, Only)
+    assert isinstance(alone.combine, SingleChannel)
     assert alone.with_settings().row["neighborhoods"] == ["Ã"]
     plain = variants_of(REGISTRY["gcn"], graph, {})["without Ã"]
     assert plain.with_settings().row["neighborhoods"] == ["I"]

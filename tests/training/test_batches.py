@@ -34,7 +34,7 @@ def test_one_batch_with_all_neighbors_is_training_on_the_whole_graph(run, model,
 @pytest.mark.parametrize("model", REGISTRY)
 def test_every_method_trains_in_batches_or_says_why_not(run, model):
     options = {"batch_size": 8, "neighbors": (3, 2), "width": 64, "max_epochs": 2}
-    why = REGISTRY[model].undivided
+    why = REGISTRY[model].full_graph_reason
     if why:
         with pytest.raises(HeterophilyError, match=f"{model} cannot be trained in batches") as told:
             run(model, **options)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from heterophily.training.stopping import Best
+from heterophily.training.stopping import EarlyStopping
 
 
 def network(value):
@@ -24,13 +24,13 @@ def network(value):
     ],
 )
 def test_only_strictly_better_epochs_count(scores, better, epoch):
-    best = Best(patience=10)
+    best = EarlyStopping(patience=10)
     assert [best.see(s, e, network(0.0)) for e, s in enumerate(scores)] == better
     assert (best.epoch, best.accuracy) == (epoch, max(scores))
 
 
 def test_patience_runs_out_and_an_improvement_renews_it():
-    best, exhausted = Best(patience=2), []
+    best, exhausted = EarlyStopping(patience=2), []
     for epoch, score in enumerate([0.5, 0.4, 0.6, 0.6, 0.6, 0.6]):
         best.see(score, epoch, network(0.0))
         exhausted.append(best.exhausted)
@@ -38,7 +38,7 @@ def test_patience_runs_out_and_an_improvement_renews_it():
 
 
 def test_the_state_is_a_copy_of_the_best_with_its_buffers():
-    best, module = Best(patience=5), network(1.0)
+    best, module = EarlyStopping(patience=5), network(1.0)
     best.see(0.5, 0, module)
     nn.init.constant_(module.weight, 7.0)
     module.memory += 1
@@ -53,7 +53,7 @@ def test_the_state_is_a_copy_of_the_best_with_its_buffers():
 
 
 def test_a_state_that_changed_its_shape_is_copied_anew():
-    best, module = Best(patience=5), network(1.0)
+    best, module = EarlyStopping(patience=5), network(1.0)
     best.see(0.5, 0, module)
     module.memory = torch.zeros(3)
     best.see(0.6, 1, module)

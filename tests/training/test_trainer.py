@@ -14,7 +14,7 @@ from heterophily.models import REGISTRY
 from heterophily.training import trainer as module
 from heterophily.training.metrics import all_metrics
 from heterophily.training.seeds import seed_everything
-from heterophily.training.trainer import Trainer, balanced, choose_device
+from heterophily.training.trainer import Trainer, balanced_class_weights, choose_device
 
 DRAWING = ("gcn", "cmgnn", "hog-gcn", "simp-gcn", "gcn+")  # each with dropout, some draw more
 
@@ -74,7 +74,7 @@ def test_layers_before_the_first_dropout_serve_evaluation_and_the_next_step(
 def test_layers_are_shared_up_to_the_first_dropout(graph, model, settings, n_layers):
     network = build(model, graph, **settings)
     state = torch.get_rng_state()
-    assert module.shared_layers(network, graph) == n_layers
+    assert module.n_reusable_layers(network, graph) == n_layers
     assert torch.equal(state, torch.get_rng_state())
 
 
@@ -145,10 +145,10 @@ def test_the_network_is_shown_training_and_validation_labels_only(graph, split):
 
 def test_what_was_computed_from_edges_is_shared_with_the_shown_graph(graph, split):
     pattern = graph.symmetric
-    graph.remember("answer", lambda: 42)
-    shown = graph.showing(split.train)
+    graph.cached("answer", lambda: 42)
+    shown = graph.with_labels_only(split.train)
     assert shown.symmetric is pattern
-    assert shown.remember("answer", lambda: 0) == 42
+    assert shown.cached("answer", lambda: 0) == 42
 
 
 def test_unlabelled_test_nodes_have_no_scores(run, graph, split):
@@ -210,7 +210,7 @@ def test_the_kept_belief_is_the_one_that_was_used(run, graph, split):
     assert again.scores == result.scores
     used = network.mind.compatibility.clone()
     assert torch.equal(used, short.mind.compatibility)
-    network.improve(graph.showing(split.train), network(graph))
+    network.improve(graph.with_labels_only(split.train), network(graph))
     assert not torch.equal(used, network.mind.compatibility)
 
 
@@ -294,9 +294,9 @@ def test_training_nodes_need_labels(graph, split):
 def test_class_weights_are_inverse_to_class_sizes(graph, split):
     counts = torch.bincount(graph.labels[split.train])
     assert len(set(counts.tolist())) > 1
-    torch.testing.assert_close(balanced(graph, split.train), 30 / (3 * counts))
+    torch.testing.assert_close(balanced_class_weights(graph, split.train), 30 / (3 * counts))
     two = split.train[graph.labels[split.train] != 2]
-    assert balanced(graph, two)[2] == 0
+    assert balanced_class_weights(graph, two)[2] == 0
 
 
 @pytest.mark.parametrize("form", ["nll", "ce_of_probabilities", "negative_probability"])
@@ -325,7 +325,7 @@ def test_class_weights_count_for_prototypes_too(run, graph, split):
     rows = torch.cat([split.train, torch.arange(60, 63)])
     labels = torch.cat([graph.labels, torch.arange(3)])[rows]
     logits = network.scene.memory["logits"][rows].detach()
-    expected = F.cross_entropy(logits, labels, balanced(graph, split.train))
+    expected = F.cross_entropy(logits, labels, balanced_class_weights(graph, split.train))
     assert result.curve.loss[0] == pytest.approx(float(expected), rel=1e-5)
 
 

@@ -47,10 +47,10 @@ class Audit:
         return {**fields, "findings": self.findings}
 
 
-def examine(graph: Graph) -> Audit:
+def audit_graph(graph: Graph) -> Audit:
     """Look for duplicates and leakage, tiny classes, uneven splits and odd edges."""
-    twins = twin_groups(graph)
-    sizes = torch.bincount(graph.labels[graph.labelled], minlength=graph.n_classes).tolist()
+    twins = duplicate_groups(graph)
+    sizes = torch.bincount(graph.labels[graph.labeled], minlength=graph.n_classes).tolist()
     self_loops = int((graph.adjacency.rows == graph.adjacency.indices).sum())
     split_sizes = {tuple(len(s.parts[part]) for part in PARTS) for s in graph.splits.values()}
     missing = {name: _missing_classes(graph, name) for name in graph.splits}
@@ -65,11 +65,11 @@ def examine(graph: Graph) -> Audit:
         # m edges without loops, of which s are one-sided, have m + s entries when symmetrised.
         one_sided_edges=graph.symmetric.n_entries - (graph.n_edges - self_loops),
         self_loops=self_loops,
-        unlabelled_nodes=int((~graph.labelled).sum()),
+        unlabelled_nodes=int((~graph.labeled).sum()),
     )
 
 
-def twin_groups(graph: Graph) -> Any:
+def duplicate_groups(graph: Graph) -> Any:
     """Group number of each node that has a twin, -1 for all others, (N,).
 
     Nodes are compared by 64-bit fingerprints of features, label and neighbors; that two different
@@ -129,7 +129,7 @@ def _leaks(graph: Graph, name: str, twins: Any) -> int:
 
 def _missing_classes(graph: Graph, name: str) -> tuple[str, ...]:
     trained = set(graph.labels[graph.splits[name].train].tolist())
-    present = set(graph.labels[graph.labelled].tolist())
+    present = set(graph.labels[graph.labeled].tolist())
     return tuple(_class(graph, k) for k in sorted(present - trained))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from heterophily.analysis.audit import Audit, examine
+from heterophily.analysis.audit import Audit, audit_graph
 from heterophily.core.compatibility import (
     discriminability,
     neighborhood_accuracy,
@@ -141,9 +141,9 @@ def diagnose(graph: Graph) -> Diagnosis:
     if len(labels[labels >= 0].unique()) < 2:
         raise HeterophilyError(
             f"a diagnosis needs labelled nodes of at least two classes, {graph.name} has "
-            f"{int(graph.labelled.sum())} labelled nodes of {len(labels[labels >= 0].unique())}"
+            f"{int(graph.labeled.sum())} labelled nodes of {len(labels[labels >= 0].unique())}"
         )
-    between = graph.labelled[adjacency.rows.long()] & graph.labelled[adjacency.indices.long()]
+    between = graph.labeled[adjacency.rows.long()] & graph.labeled[adjacency.indices.long()]
     if not bool(between.any()):
         raise HeterophilyError(
             f"a diagnosis needs edges between labelled nodes, {graph.name} has none; "
@@ -159,7 +159,7 @@ def diagnose(graph: Graph) -> Diagnosis:
         n_edges_symmetric=adjacency.n_entries,
         n_features=graph.n_features,
         n_classes=k,
-        n_labelled=int(graph.labelled.sum()),
+        n_labelled=int(graph.labeled.sum()),
         class_names=names,
         degrees=_degree_profile(graph),
         homophily=measure_homophily(graph.adjacency, labels, k),
@@ -171,7 +171,7 @@ def diagnose(graph: Graph) -> Diagnosis:
         neighborhood_accuracy=accuracy,
         feature_accuracy=_feature_accuracy(graph),
         largest_class=largest,
-        audit=examine(graph),
+        audit=audit_graph(graph),
     )
 
 
@@ -195,9 +195,9 @@ def _feature_accuracy(graph: Graph) -> float | None:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import Normalizer, StandardScaler
 
-    if graph.n_features == 0 or int(graph.labelled.sum()) < 4:
+    if graph.n_features == 0 or int(graph.labeled.sum()) < 4:
         return None
-    nodes = np.random.default_rng(0).permutation(np.flatnonzero(graph.labelled.numpy()))[:SAMPLE]
+    nodes = np.random.default_rng(0).permutation(np.flatnonzero(graph.labeled.numpy()))[:SAMPLE]
     features = graph.features
     sparse = isinstance(features, Matrix)
     x = features.to_scipy() if isinstance(features, Matrix) else features.numpy()

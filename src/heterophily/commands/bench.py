@@ -64,11 +64,11 @@ def bench(
 ) -> None:
     """Run models × datasets × splits, each once; what is there already is not run again."""
     from heterophily.runs.execute import bench
-    from heterophily.runs.job import DATASETS, MODELS, chosen_names, plan
+    from heterophily.runs.job import DATASETS, MODELS, parse_names, plan
     from heterophily.runs.worker import Limits
 
-    graphs, absent = _graphs(chosen_names(datasets, DATASETS))
-    names = chosen_names(models, MODELS)
+    graphs, absent = _graphs(parse_names(datasets, DATASETS))
+    names = parse_names(models, MODELS)
     own = _own(files or [], names, [graph.name for graph in graphs.values()])
     cells = plan(names, graphs, splits=splits, seed=seed, settings=chosen(settings), own=own)
     limits = Limits(memory=memory, minutes=minutes)

@@ -128,11 +128,11 @@ def _check_report(path: Path | None) -> None:
 @app.command()
 def audit(source: Source, nodes: Nodes = None, as_json: Json = False) -> None:
     """Look for duplicate nodes, leakage between splits, tiny classes and other flaws."""
-    from heterophily.analysis.audit import examine
+    from heterophily.analysis.audit import audit_graph
     from heterophily.data.loading import open_graph
     from heterophily.views.console import audit_view, console
 
-    found = examine(open_graph(source, nodes=nodes))
+    found = audit_graph(open_graph(source, nodes=nodes))
     if as_json:
         _print_json(found.to_dict())
     else:

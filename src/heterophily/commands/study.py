@@ -47,7 +47,7 @@ Settings = Annotated[
 ]
 Out = Annotated[Path, typer.Option(help="Folder of data and figures; a rerun continues there.")]
 Figures = Annotated[Ending, typer.Option(help="Format of the figures.")]
-Keep = Annotated[
+NoTransform = Annotated[
     Path | None, typer.Option(help="Folder of trained weights, to train once for several studies.")
 ]
 Epochs = Annotated[int, typer.Option(min=1, help="Epochs that are timed.")]
@@ -64,7 +64,7 @@ def ablation(
     workers: Workers = 1,
     device: Device = "auto",
     settings: Settings = None,
-    keep: Keep = None,
+    keep: NoTransform = None,
     nodes: Nodes = None,
     out: Out = HERE,
     figures: Figures = Ending.png,
@@ -90,7 +90,7 @@ def degrees(
     workers: Workers = 1,
     device: Device = "auto",
     settings: Settings = None,
-    keep: Keep = None,
+    keep: NoTransform = None,
     nodes: Nodes = None,
     out: Out = HERE,
     figures: Figures = Ending.png,
@@ -113,7 +113,7 @@ def compatibility(
     workers: Workers = 1,
     device: Device = "auto",
     settings: Settings = None,
-    keep: Keep = None,
+    keep: NoTransform = None,
     nodes: Nodes = None,
     out: Out = HERE,
     figures: Figures = Ending.png,
@@ -139,7 +139,7 @@ def desired(
     workers: Workers = 1,
     device: Device = "auto",
     settings: Settings = None,
-    keep: Keep = None,
+    keep: NoTransform = None,
     nodes: Nodes = None,
     out: Out = HERE,
     figures: Figures = Ending.png,
@@ -177,7 +177,7 @@ def synthetic(
     workers: Workers = 1,
     device: Device = "auto",
     settings: Settings = None,
-    keep: Keep = None,
+    keep: NoTransform = None,
     nodes: Nodes = None,
     out: Out = HERE,
     figures: Figures = Ending.png,

@@ -35,7 +35,7 @@ def matmul(left: Tensor, right: Tensor) -> Tensor:
     return _onednn(left, _compact(right)) if _by_onednn(left, right) else left @ right
 
 
-def turned_product(state: Tensor, weight: Tensor) -> Tensor:
+def transposed_product(state: Tensor, weight: Tensor) -> Tensor:
     """Wᵀ Zᵀ, (k, N), without a gradient."""
     k = weight.shape[1]
     filled = weight if k >= LEAST else F.pad(weight, (0, LEAST - k))
@@ -47,7 +47,7 @@ class _Product(torch.autograd.Function):
     def forward(ctx: Any, state: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(state, weight)
         if _is_narrow(weight):
-            return turned_product(state, weight).T.contiguous()
+            return transposed_product(state, weight).T.contiguous()
         return matmul(state, weight)
 
     @staticmethod

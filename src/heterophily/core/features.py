@@ -7,7 +7,7 @@ from heterophily.core.graph import Features
 from heterophily.core.sparse import Matrix, segment_sum
 
 
-def normalised(features: Features, norm: str) -> Features:
+def normalize_rows(features: Features, norm: str) -> Features:
     """Rows divided by their L1 or L2 length, or by their sum; rows of zeros stay zero."""
     if norm == "none":
         return features

@@ -200,7 +200,7 @@ def _graph_of(tensors: dict[str, Tensor], facts: dict[str, Any], *, mapped: bool
     }
     if not mapped:
         return Graph(**fields)
-    graph = Graph.unchecked(fields)
+    graph = Graph._from_validated(fields)
     if facts.get("symmetric"):
         graph.__dict__["symmetric"] = graph.adjacency
     return graph

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from heterophily.core.dense import turned_product
+from heterophily.core.dense import transposed_product
 
 
 def gated_sum(
@@ -44,7 +44,7 @@ class _GatedSum(torch.autograd.Function):
         *messages: Tensor,
     ) -> tuple[Tensor, Tensor]:
         blocks = attend.split(messages[0].shape[1])
-        terms = [turned_product(z, block) for z, block in zip(messages, blocks, strict=True)]
+        terms = [transposed_product(z, block) for z, block in zip(messages, blocks, strict=True)]
         gates = torch.sigmoid(reduce(torch.add, terms if offset is None else [offset, *terms]))
         mixed = mix.T @ gates
         alpha = (mixed if bias is None else mixed + bias.unsqueeze(1)).softmax(dim=0)

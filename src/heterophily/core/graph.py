@@ -152,7 +152,7 @@ class Graph:
     @cached_property
     def symmetric(self) -> Pattern:
         """A ∪ Aᵀ without self-loops, each edge in both directions."""
-        return self.adjacency.without_diagonal().symmetrised()
+        return self.adjacency.without_diagonal().symmetrized()
 
     @property
     def degrees(self) -> Tensor:
@@ -160,7 +160,7 @@ class Graph:
         return self.symmetric.degrees
 
     @property
-    def labelled(self) -> Tensor:
+    def labeled(self) -> Tensor:
         """Mask of the nodes with a known label, (N,)."""
         return self.labels >= 0
 
@@ -184,7 +184,7 @@ class Graph:
         digest.update(_bytes(values))
         return digest.hexdigest()
 
-    def showing(self, nodes: Tensor) -> "Graph":
+    def with_labels_only(self, nodes: Tensor) -> "Graph":
         """The same graph with the labels of these nodes only, so that no other label can be read.
 
         What was computed from edges and features is shared, not computed anew.
@@ -197,7 +197,7 @@ class Graph:
         shown.__dict__.update({key: self.__dict__[key] for key in shared if key in self.__dict__})
         return shown
 
-    def remember(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """Compute something that depends on this graph alone, once, and keep it with the graph."""
         if key not in self._remembered:
             self._remembered[key] = compute()
@@ -218,10 +218,10 @@ class Graph:
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         if unknown := changes.keys() - fields.keys():
             raise TypeError(f"a graph has no {', '.join(sorted(unknown))}")
-        return Graph.unchecked({**fields, **changes}, check=changes)
+        return Graph._from_validated({**fields, **changes}, check=changes)
 
     @classmethod
-    def unchecked(cls, fields: Mapping[str, Any], *, check: Collection[str] = ()) -> "Graph":
+    def _from_validated(cls, fields: Mapping[str, Any], *, check: Collection[str] = ()) -> "Graph":
         """A graph from fields of which only those to `check` are validated, large arrays in particular."""
         made = object.__new__(cls)
         made.__setstate__({**fields, "splits": dict(fields["splits"])})

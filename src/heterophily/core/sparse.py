@@ -149,7 +149,7 @@ class Pattern:
                 check_invariants=False,
             )
 
-    def symmetrised(self) -> "Pattern":
+    def symmetrized(self) -> "Pattern":
         """A ∪ Aᵀ; the same object if A is symmetric."""
         if self._is_symmetric():
             return self

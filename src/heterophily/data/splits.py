@@ -34,7 +34,7 @@ def official_splits(path: Path, n_nodes: int) -> dict[str, Split]:
 
 def draw_split(graph: Graph, seed: int) -> Split:
     """Draw 48/32/20 percent of the labelled nodes, uniformly at random, not stratified."""
-    nodes = graph.labelled.nonzero().squeeze(1).cpu().numpy()
+    nodes = graph.labeled.nonzero().squeeze(1).cpu().numpy()
     if len(nodes) < 5:
         raise HeterophilyError(
             f"a 48/32/20 split needs at least 5 labelled nodes, {graph.name} has {len(nodes)}"

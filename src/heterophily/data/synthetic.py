@@ -145,7 +145,7 @@ def synthetic_graph(
     base: Graph, *, homophily: float = 0.2, pattern: str = "easy", degree: float = 18, seed: int = 0
 ) -> Graph:
     """Keep the nodes, features and labels of `base` and draw new edges with a chosen M."""
-    if not bool(base.labelled.all()):
+    if not bool(base.labeled.all()):
         raise HeterophilyError(f"{base.name} has nodes without a label; edges need all classes")
     sizes = torch.bincount(base.labels, minlength=base.n_classes).numpy()
     preferences = preference_pattern(pattern, base.n_classes)
@@ -164,7 +164,9 @@ def synthetic_graph(
     )
 
 
-def twelve_graphs(base: Graph, *, seed: int = 0) -> Iterator[tuple[tuple[str, str, str], Graph]]:
+def synthetic_benchmark(
+    base: Graph, *, seed: int = 0
+) -> Iterator[tuple[tuple[str, str, str], Graph]]:
     """The paper's twelve: homophily high/mid/low × easy/hard × degree high/low, with their keys."""
     for degree, d in reversed(DEGREES.items()):
         for level, h in reversed(HOMOPHILY.items()):

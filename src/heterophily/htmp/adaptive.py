@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from heterophily.core.gates import gated_sum
 from heterophily.htmp.combine import Combine, Messages
-from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, Text, scalar, uniform
+from heterophily.htmp.part import Context, Dense, Flag, Number, Sizes, Text, scalar, uniform
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class AdaptiveSum(Combine):
     norm: Flag = False
     symbol = "AdaAdd"
 
-    def weights(self, size: Size) -> dict[str, nn.Module | nn.Parameter]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module | nn.Parameter]:
         """The vectors a, as (R, d), V (R, R), and the norms."""
         r, d = size.n_channels, size.d_out
         found: dict[str, nn.Module | nn.Parameter] = {
@@ -33,7 +33,7 @@ class AdaptiveSum(Combine):
             found["norms"] = nn.ModuleList(nn.LayerNorm(d) for _ in range(r))
         return found
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """κ Σ_r α_r ⊙ Z_r."""
         count = len(messages)
         scale = 3.0 if count == 3 else 1.0
@@ -58,12 +58,12 @@ class DegreeGatedSum(Combine):
 
     symbol = "AdaAdd"
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """W_att (R d + 1, R) and W_mix (R, R), with biases."""
         r = size.n_channels
         return {"attend": Dense(r * size.d_out + 1, r), "mix": Dense(r, r)}
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """Σ_r α_r ⊙ Z_r."""
         attend, last = w.attend.weight[:-1], w.attend.weight[-1]
         # The column d of [Z_1 ‖ .. ‖ d] meets the last row of W_att: d ⊗ last, turned.
@@ -75,7 +75,7 @@ class DegreeGatedSum(Combine):
         return state
 
 
-def degree_column(scene: Scene) -> Tensor:
+def degree_column(scene: Context) -> Tensor:
     """Degrees (N, 1), isolated nodes as 1, prototypes as 0."""
 
     def compute() -> Tensor:
@@ -84,7 +84,7 @@ def degree_column(scene: Scene) -> Tensor:
             degrees[-scene.n_prototypes :] = 0
         return degrees.unsqueeze(1)
 
-    column: Tensor = scene.graph.remember(("degree column", scene.n_prototypes), compute)
+    column: Tensor = scene.graph.cached(("degree column", scene.n_prototypes), compute)
     return column
 
 
@@ -96,7 +96,7 @@ class SimilaritySum(Combine):
     bias_init: Number = 0.0  # initial β
     symbol = "AdaAdd"
 
-    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """The vectors a and u (d_in), β and κ."""
         return {
             "a": uniform(1.0, size.d_in, 1),
@@ -105,7 +105,7 @@ class SimilaritySum(Combine):
             "kappa": scalar(0.0),
         }
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """The balance of graph and features, and the node itself."""
         ego, graph, features = messages
         balance = torch.sigmoid(heard @ w.a + w.beta)
@@ -124,12 +124,12 @@ class AttentionSum(Combine):
     head: Text = "linear"
     symbol = "AdaAdd"
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """Q, q and v."""
         inside = Dense(size.d_out, self.width_inside)
         return {"inside": inside, "v": Dense(self.width_inside, 1, bias=False)}
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """Σ_r β_r ⊙ Z_r."""
         states = [m.log_softmax(dim=1) for m in messages] if self.head == "none" else messages
         scores = torch.cat([w.v(torch.tanh(w.inside(z))) for z in states], dim=1)
@@ -143,14 +143,14 @@ class GlobalSum(Combine):
     scale_init: float = 2.0  # initial ς
     symbol = "AdaAdd"
 
-    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """ς and the numbers before the softmax, one per channel."""
         return {
             "scale": scalar(self.scale_init),
             "omega": nn.Parameter(torch.zeros(size.n_channels)),
         }
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """softplus(ς) Σ_r ω_r Z_r."""
         shares = w.omega.softmax(dim=0) * F.softplus(w.scale)
         return weigh(messages, shares.unsqueeze(0))

@@ -21,12 +21,12 @@ from heterophily.core.compatibility import degree_weights, estimated_compatibili
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix, Pattern
-from heterophily.htmp.execution.batch import Sample
-from heterophily.htmp.guidance import Guidance, Seen
+from heterophily.htmp.execution.batch import Batch
+from heterophily.htmp.guidance import ChannelInput, Guidance
 from heterophily.htmp.neighborhoods import Neighborhood
 from heterophily.htmp.part import Number, Setting, Text, choose
 
-HEARD = ("predicted", "masked", "true")
+SUPPLEMENTARY_LABELS = ("predicted", "masked", "true")
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,21 @@ class Prototypes(Neighborhood):
 
 
 @dataclass(frozen=True)
-class Desired(Guidance):
+class CompatibilityWeights(Guidance):
     """B_sup = norm1(Ĉ M̂) (N, K): the neighborhood that a node of these classes should have had."""
 
     looks = False
     symbol = "B_sup"
     kind = "RelaEst"
 
-    def operator(self, seen: Seen, w: Any) -> Tensor:
+    def operator(self, seen: ChannelInput, w: Any) -> Tensor:
         """B_sup, for nodes and prototypes."""
         desired: Tensor = seen.scene.memory["desired"]
         return desired
 
 
 @dataclass(frozen=True)
-class Belief:
+class CompatibilityEstimate:
     """How prototypes, soft labels and the compatibility matrix are made.
 
     `supplementary_labels` is what a training node weighs the prototypes with: its `predicted` soft label;
@@ -71,14 +71,14 @@ class Belief:
     hidden_share: Number = 0.5
 
     @property
-    def undivided(self) -> str:
+    def full_graph_reason(self) -> str:
         """Why batches are wrong: they are no training pass over all nodes."""
         if self.pseudo_labels != "training":
             return ""
         return "it believes what a training pass over all nodes predicts (pseudo_labels = training)"
 
     def __post_init__(self) -> None:
-        choose("supplementary_labels", self.supplementary_labels, HEARD)
+        choose("supplementary_labels", self.supplementary_labels, SUPPLEMENTARY_LABELS)
         choose("prototype_index", self.prototype_index, ("nodes", "positions"))
         choose("degree_weight", self.degree_weight, ("three_branches", "overwritten"))
         choose("pseudo_labels", self.pseudo_labels, ("evaluation", "training"))
@@ -88,7 +88,7 @@ class Belief:
             )
 
 
-class Mind(nn.Module):
+class CompatibilityState(nn.Module):
     """The state of a belief: prototypes (K, F), Ĉ twice (N, K), M̂ (K, K) and the training nodes."""
 
     prototypes: Tensor
@@ -97,7 +97,7 @@ class Mind(nn.Module):
     compatibility: Tensor
     trained: Tensor
 
-    def __init__(self, belief: Belief, graph: Graph) -> None:
+    def __init__(self, belief: CompatibilityEstimate, graph: Graph) -> None:
         super().__init__()
         self.belief, k = belief, graph.n_classes
         uniform = torch.full((graph.n_nodes, k), 1 / k)
@@ -107,7 +107,7 @@ class Mind(nn.Module):
         self.register_buffer("compatibility", torch.full((k, k), 1 / k))
         self.register_buffer("trained", torch.zeros(graph.n_nodes, dtype=torch.bool))
         self._extended: tuple[Graph, Graph] | None = None
-        self.register_load_state_dict_post_hook(Mind.forget)
+        self.register_load_state_dict_post_hook(CompatibilityState.forget)
 
     def forget(self, *_: Any) -> None:
         """Let go of the graph with prototypes, since others may have come."""
@@ -170,7 +170,7 @@ class Mind(nn.Module):
 
     def extended(self, graph: Graph, x: Callable[[], Features]) -> Graph:
         """The graph with the prototypes as K more nodes, kept while the same graph comes again."""
-        if isinstance(graph, Sample):
+        if isinstance(graph, Batch):
             return graph.extended(lambda: stacked(x(), self.prototypes), len(self.prototypes))
         if self._extended is None or self._extended[0] is not graph:
             self._extended = graph, with_prototypes(graph, x(), self.prototypes)

@@ -67,7 +67,7 @@ class Channel:
 
 
 @dataclass(frozen=True, eq=False)
-class Identity:
+class IdentityOperator:
     """I @ Z = Z."""
 
     def __matmul__(self, state: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class Identity:
 
 
 @dataclass(frozen=True, eq=False)
-class Diagonal:
+class DiagonalOperator:
     """diag(v) @ Z."""
 
     values: Tensor  # (N,)
@@ -85,7 +85,7 @@ class Diagonal:
 
 
 @dataclass(frozen=True, eq=False)
-class Complement:
+class ComplementOperator:
     """(I - B) @ Z = Z - B @ Z."""
 
     matrix: Matrix
@@ -95,7 +95,7 @@ class Complement:
 
 
 @dataclass(frozen=True, eq=False)
-class Repeated:
+class PowerOperator:
     """B^k @ Z by k products; B^k is never formed."""
 
     matrix: Matrix
@@ -107,9 +107,9 @@ class Repeated:
         return state
 
 
-def apply_all(operators: Sequence[Any], states: Sequence[Tensor]) -> list[Tensor]:
+def apply_operators(operators: Sequence[Any], states: Sequence[Tensor]) -> list[Tensor]:
     """Each operator times its state; those that share one fixed matrix share one product."""
-    base = [op.matrix if isinstance(op, Complement) else op for op in operators]
+    base = [op.matrix if isinstance(op, ComplementOperator) else op for op in operators]
     results: dict[int, Tensor] = {}
     for i, matrix in enumerate(base):
         if i in results or not isinstance(matrix, Matrix | Pattern):
@@ -126,4 +126,4 @@ def apply_all(operators: Sequence[Any], states: Sequence[Tensor]) -> list[Tensor
 
 
 def _finish(operator: Any, state: Tensor, product: Tensor) -> Tensor:
-    return state - product if isinstance(operator, Complement) else product
+    return state - product if isinstance(operator, ComplementOperator) else product

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from heterophily.core.dense import product
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.fused import blend
-from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, Text, choose
+from heterophily.htmp.part import Context, Dense, Flag, Number, Sizes, Text, choose
 
 Messages = Sequence[Tensor]
 
@@ -25,30 +25,30 @@ class Combine:
 
     symbol = "/"
     # What it keeps in the memory of a scene from layer to layer, per node.
-    carries: ClassVar[tuple[str, ...]] = ()
+    carried_keys: ClassVar[tuple[str, ...]] = ()
 
-    def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+    def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights of one layer; d_out is the width of a message."""
         return {}
 
-    def common(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+    def common(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights that all layers share."""
         return {}
 
-    def width(self, size: Size) -> int:
+    def width(self, size: Sizes) -> int:
         """Width of the combined state; d_out is the width of a message."""
         return size.d_out
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """Z from Z_1, .., Z_R; `heard` is the state that the first channel heard."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Only(Combine):
+class SingleChannel(Combine):
     """The message of the only channel."""
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """Z_1."""
         return messages[0]
 
@@ -59,7 +59,7 @@ class Add(Combine):
 
     symbol = "Add"
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """Z_1 + .. + Z_R."""
         first, rest = messages[0], messages[1:]
         if rest and rest[0].shape[1] < first.shape[1]:
@@ -75,7 +75,7 @@ class WeightedAdd(Combine):
     second: Number | None = None
     symbol = "WeightedAdd"
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """ω_1 Z_1 + ω_2 Z_2."""
         one, two = self.first, 1 - self.first if self.second is None else self.second
         return torch.add(two * messages[1] if two != 1 else messages[1], messages[0], alpha=one)
@@ -87,7 +87,7 @@ class LearnedAdd(Combine):
 
     symbol = "WeightedAdd"
 
-    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """ω, uniform in (½, 1), and b."""
         spread = size.d_out**-0.5
         return {
@@ -95,7 +95,7 @@ class LearnedAdd(Combine):
             "b": nn.Parameter(torch.empty(size.d_out).uniform_(-spread, spread)),
         }
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """Z_1 + ω Z_2 + b."""
         return messages[0] + w.weight * messages[1] + w.b
 
@@ -110,16 +110,16 @@ class Concat(Combine):
     def _averages(self, layer: int, n_layers: int) -> bool:
         return self.last == "mean" and layer == n_layers
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """Remembers nothing but whether this is the last layer."""
         return {"mean": nn.Identity()} if self._averages(size.layer, size.n_layers) else {}
 
-    def width(self, size: Size) -> int:
+    def width(self, size: Sizes) -> int:
         """R d, or d for a mean."""
         wide = 1 if self._averages(size.layer, size.n_layers) else size.n_channels
         return size.d_out * wide
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """[Z_1 ‖ .. ‖ Z_R], or their mean."""
         if hasattr(w, "mean"):
             return torch.stack(list(messages)).mean(dim=0)
@@ -127,7 +127,7 @@ class Concat(Combine):
 
 
 @dataclass(frozen=True)
-class AdaptiveConcat(Combine):
+class OrderedGate(Combine):
     """G ⊙ z + (1 - G) ⊙ m: a gate orders the dimensions of ego and neighbors (OrderedGNN).
 
     q = cumsum(softmax([z ‖ m] W_g + b_g)) over c chunks, g^l = g^(l-1) + (1 - g^(l-1)) ⊙ q, and G repeats
@@ -138,12 +138,12 @@ class AdaptiveConcat(Combine):
     shared: Flag = True
     gate: Text = "ordered"
     symbol = "AdaCat"
-    carries = ("gate",)
+    carried_keys = ("gate",)
 
     def __post_init__(self) -> None:
         choose("gate", self.gate, ("ordered", "simple", "off"))
 
-    def _gate(self, size: Size) -> dict[str, nn.Module]:
+    def _gate(self, size: Sizes) -> dict[str, nn.Module]:
         if self.gate == "off":
             return {}
         width, chunks = size.d_out, int(self.n_chunks)
@@ -151,23 +151,23 @@ class AdaptiveConcat(Combine):
             raise HeterophilyError(f"n_chunks must divide the width {width}, got {chunks}")
         return {"gate": Dense(2 * width, chunks)}
 
-    def common(self, size: Size) -> dict[str, nn.Module]:
+    def common(self, size: Sizes) -> dict[str, nn.Module]:
         """The gate, if all layers share it."""
         return self._gate(size) if self.shared else {}
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """The layer norm, and the gate if each layer has its own."""
         own = {} if self.shared else self._gate(size)
         return {"norm": nn.LayerNorm(size.d_out), **own}
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
         """LN(G ⊙ z + (1 - G) ⊙ m)."""
         ego, mean = messages
         if self.gate == "off":
             return w.norm(mean)
         return w.norm(blend(self.order(messages, w, scene), ego, mean))
 
-    def order(self, messages: Messages, w: Any, scene: Scene) -> Tensor:
+    def order(self, messages: Messages, w: Any, scene: Context) -> Tensor:
         """g^l (N, c), non-decreasing along chunks and along layers."""
         dense = (scene.common if self.shared else w).gate
         ego, mean = messages

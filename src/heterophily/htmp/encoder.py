@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 from heterophily.htmp.adaptive import degree_column
 from heterophily.htmp.guidance import RowMean, SymmetricMean
-from heterophily.htmp.neighborhoods import Neighborhood, Raw, WithSelf, structure_of
-from heterophily.htmp.part import Dense, Number, Scene, Size, Text, activate, choose, drop
+from heterophily.htmp.neighborhoods import Neighborhood, Raw, WithSelf, structure_adjacency
+from heterophily.htmp.part import Context, Dense, Number, Sizes, Text, activate, choose, drop
 
 
 @dataclass(frozen=True)
@@ -29,28 +29,28 @@ class Encoder:
         """Whether a weight belongs to each node, so that no other graph fits."""
         return self.structure is not None
 
-    def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+    def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights; d_in is F and d_out the width."""
         return {}
 
-    def width(self, size: Size) -> int:
+    def width(self, size: Sizes) -> int:
         """Width of Z⁰."""
         return size.d_out
 
-    def __call__(self, x: Any, w: Any, scene: Scene) -> Any:
+    def __call__(self, x: Any, w: Any, scene: Context) -> Any:
         """Z⁰ from X, dropped while training."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class AsIs(Encoder):
+class RawFeatures(Encoder):
     """Z⁰ = X."""
 
-    def width(self, size: Size) -> int:
+    def width(self, size: Sizes) -> int:
         """F."""
         return size.d_in
 
-    def __call__(self, x: Any, w: Any, scene: Scene) -> Any:
+    def __call__(self, x: Any, w: Any, scene: Context) -> Any:
         """X."""
         return x
 
@@ -72,7 +72,7 @@ class Embed(Encoder):
     dropout: Number = 0.0
     drop_output: bool = False
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """Dense layers F → d → .. → d, and norms."""
         count = int(self.n_layers)
         sizes = [size.d_in] + [size.d_out] * count
@@ -86,7 +86,7 @@ class Embed(Encoder):
         laws = {"law": self.law, "bias_law": self.bias_law}
         return Dense(i, o, bias=self.bias, gain=self.gain, **laws)
 
-    def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, x: Any, w: Any, scene: Context) -> Tensor:
         """f(X W + b)."""
         for i, dense in enumerate(w.dense):
             x = drop(x, self.dropout, training=scene.training) if i else x
@@ -103,37 +103,37 @@ class Predict(Encoder):
     dropout: Number = 0.0  # p
     output_dropout: Number = 0.0  # q
 
-    def width(self, size: Size) -> int:
+    def width(self, size: Sizes) -> int:
         """K."""
         return size.n_classes
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """W_1 (F, d) and W_2 (d, K)."""
         inner = Dense(size.d_in, size.d_out, bias=self.bias)
         return {"inner": inner, "outer": Dense(size.d_out, size.n_classes, bias=self.bias)}
 
-    def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, x: Any, w: Any, scene: Context) -> Tensor:
         """The classifier before propagation."""
         hidden = drop(F.relu(w.inner(x)), self.dropout, training=scene.training)
         return drop(w.outer(hidden), self.output_dropout, training=scene.training)
 
 
 @dataclass(frozen=True)
-class PredictBoth(Predict):
+class PredictFromBoth(Predict):
     """Z⁰ = drop_p( relu( δ (X W_x + b_x) + (1-δ)(S° W_a + b_a) ) ) W_o + b_o, (N, K) (GloGNN)."""
 
     share: Number = 0.5  # δ
     structure = WithSelf()
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """W_x (F, d), W_a (N, d) and W_o (d, K)."""
         n = size.graph.n_nodes
         return {**super().weights(size), "structure": Dense(n, size.d_out)}
 
-    def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, x: Any, w: Any, scene: Context) -> Tensor:
         """Features and structure, mixed and classified."""
         channel = WithSelf() * SymmetricMean()
-        indicator = structure_of(WithSelf(), scene.graph)
+        indicator = structure_adjacency(WithSelf(), scene.graph)
         filter_ = SymmetricMean().remembered(scene.graph, channel, indicator)  # S°
         structure = filter_ @ w.structure.weight + w.structure.bias
         hidden = F.relu(torch.lerp(structure, w.inner(x), self.share))
@@ -141,7 +141,7 @@ class PredictBoth(Predict):
 
 
 @dataclass(frozen=True)
-class EmbedBoth(Encoder):
+class FeaturesAndStructure(Encoder):
     """relu( drop_p([H_x ‖ H_a]) W_0 + b_0 ), H_x = X W_x + b_x, H_a = drop_p([R ‖ d]) W_a + b_a (CMGNN).
 
     R is the row mean and d the degree; `double` drops X and R twice, which is one dropout of rate 1 - (1-p)².
@@ -154,18 +154,18 @@ class EmbedBoth(Encoder):
     def __post_init__(self) -> None:
         choose("structure_dropout", self.structure_dropout, ("single", "double"))
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """W_x (F, d), W_a (N + 1, d) and W_0 (2d, d)."""
         d = size.d_out
         structure = Dense(size.graph.n_nodes + 1, d)
         return {"features": Dense(size.d_in, d), "structure": structure, "both": Dense(2 * d, d)}
 
-    def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, x: Any, w: Any, scene: Context) -> Tensor:
         """Features and structure side by side."""
         p, training = self.dropout, scene.training
         again = p if self.structure_dropout == "double" else 0.0
         features = w.features(drop(x, again, training=training))
-        indicator = structure_of(Raw(), scene.graph)
+        indicator = structure_adjacency(Raw(), scene.graph)
         means = RowMean().remembered(scene.graph, Raw() * RowMean(), indicator)
         means = drop(means, 1 - (1 - p) * (1 - again), training=training)
         weight, bias = w.structure.weight, w.structure.bias
@@ -179,12 +179,12 @@ class EmbedBoth(Encoder):
 
 
 @dataclass(frozen=True)
-class Link(Encoder):
+class LINKXEncoder(Encoder):
     """relu( [h_A ‖ h_X] W + b + h_A + h_X ), h_A = A W_A + b_A, h_X = X W_X + b_X (LINKX)."""
 
     structure = Raw()
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """W_A (N, d), W_X (F, d) and W (2d, d)."""
         d = size.d_out
         return {
@@ -193,9 +193,9 @@ class Link(Encoder):
             "both": Dense(2 * d, d),
         }
 
-    def __call__(self, x: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, x: Any, w: Any, scene: Context) -> Tensor:
         """Structure and features side by side, and added."""
-        structure = structure_of(Raw(), scene.graph) @ w.structure.weight + w.structure.bias
+        structure = structure_adjacency(Raw(), scene.graph) @ w.structure.weight + w.structure.bias
         features = w.features(x)
         joined = w.both(torch.cat([structure, features], dim=1))
         return F.relu(joined + structure + features)

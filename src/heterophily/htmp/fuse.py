@@ -14,7 +14,7 @@ LAWS = ("ppr", "nppr", "sgc", "random")
 
 
 @dataclass(frozen=True)
-class Last:
+class LastLayer:
     """Z = Z^L."""
 
     symbol = "Z^L"
@@ -34,7 +34,7 @@ class Last:
 
 
 @dataclass(frozen=True)
-class ConcatLayers(Last):
+class ConcatLayers(LastLayer):
     """Z = [Z⁰ ‖ .. ‖ Z^L]."""
 
     symbol = "Cat"
@@ -50,7 +50,7 @@ class ConcatLayers(Last):
 
 
 @dataclass(frozen=True)
-class AdaptiveLayers(Last):
+class WeightedLayerSum(LastLayer):
     """Z = Σ_l γ_l Z^l with one learned number of either sign per layer (GPR-GNN).
 
     Initial γ: `ppr` α(1-α)^l and (1-α)^L at the end; `nppr` α^l / Σ|γ|; `sgc` 1 at layer α; `random`;

@@ -20,23 +20,29 @@ from heterophily.core.dense import product
 from heterophily.core.dropout import dropout
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
-from heterophily.htmp.channel import Channel, Complement, Diagonal, Identity, Repeated
-from heterophily.htmp.execution.batch import Drawn
-from heterophily.htmp.neighborhoods import RELATIONS, Ego, Geometric, Indicator, indicator_of
-from heterophily.htmp.part import Scene, Size, Text, choose, matrix, uniform
+from heterophily.htmp.channel import (
+    Channel,
+    ComplementOperator,
+    DiagonalOperator,
+    IdentityOperator,
+    PowerOperator,
+)
+from heterophily.htmp.execution.batch import SampledMatrix
+from heterophily.htmp.neighborhoods import RELATIONS, Adjacency, Ego, Geometric, adjacency_of
+from heterophily.htmp.part import Context, Sizes, Text, choose, matrix, uniform
 
 MANY = 2**24  # values of attention, entries times heads, that may be kept at once: 64 MB each time
 
 
 @dataclass(frozen=True)
-class Seen:
+class ChannelInput:
     """What a guidance may look at."""
 
     channel: Channel
-    indicator: Indicator
+    indicator: Adjacency
     heard: Any  # Z (N, d_in)
     message: Tensor  # U (N, d_out)
-    scene: Scene
+    scene: Context
 
     @property
     def pattern(self) -> Pattern:
@@ -47,29 +53,33 @@ class Seen:
     def weights(self) -> Tensor | None:
         """The weights of the neighborhood, if it has any, (m,)."""
         found = self.indicator
-        if isinstance(found, Drawn):
+        if isinstance(found, SampledMatrix):
             return found.weights
         return found.values if isinstance(found, Matrix) else None
 
     @property
     def importance(self) -> Tensor | None:
         """For how many entries each stands where rows are drawn, (m,)."""
-        return self.indicator.importance if isinstance(self.indicator, Drawn) else None
+        return self.indicator.importance if isinstance(self.indicator, SampledMatrix) else None
 
     @property
     def degrees(self) -> Tensor:
         """Entries of each row, drawn or not, (N,)."""
-        return (self.indicator if isinstance(self.indicator, Drawn) else self.pattern).degrees
+        return (
+            self.indicator if isinstance(self.indicator, SampledMatrix) else self.pattern
+        ).degrees
 
 
 @dataclass(frozen=True)
 class Guidance:
     """The base of all guidance: `operator(seen, w)` is the verb."""
 
-    per_entry = False  # whether a weight belongs to each entry, so that no other graph fits
+    weight_per_entry = False  # whether a weight belongs to each entry, so that no other graph fits
     looks = True  # whether it looks at the state that a channel hears, beside its messages
     reads = True  # whether it looks at states or messages at all
-    undivided = ""  # why a message needs more than its receiver's neighbors, so that batches fail
+    full_graph_reason = (
+        ""  # why a message needs more than its receiver's neighbors, so that batches fail
+    )
 
     @property
     def symbol(self) -> str:
@@ -81,83 +91,85 @@ class Guidance:
         """DegAvg (degrees), AdaWeight (learned) or RelaEst (estimated relation)."""
         return "AdaWeight"
 
-    def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+    def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights of one layer."""
         return {}
 
-    def common(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+    def common(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights that all layers share."""
         return {}
 
-    def operator(self, seen: Seen, w: Any) -> Any:
+    def operator(self, seen: ChannelInput, w: Any) -> Any:
         """A_r ⊙ B_r as something with `@`."""
         return Matrix(seen.pattern, self.values(seen, w))
 
-    def values(self, seen: Seen, w: Any) -> Tensor:
+    def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """One value per entry of the neighborhood, (m,) or (m, H)."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Fixed(Guidance):
+class FixedGuidance(Guidance):
     """Guidance that depends on the graph alone and is computed once."""
 
     looks = reads = False
     symbol = "B^d"
     kind = "DegAvg"
 
-    def matrix(self, indicator: Indicator) -> Matrix:
+    def matrix(self, indicator: Adjacency) -> Matrix:
         """A_r ⊙ B_r."""
         raise NotImplementedError
 
-    def operator(self, seen: Seen, w: Any) -> Any:
+    def operator(self, seen: ChannelInput, w: Any) -> Any:
         """The matrix, to the power that the neighborhood wants."""
         matrix = self.remembered(seen.scene.graph, seen.channel, seen.indicator)
         power = seen.channel.neighborhood.power
-        return matrix if power == 1 else Repeated(matrix, power) if power else Identity()
+        return (
+            matrix if power == 1 else PowerOperator(matrix, power) if power else IdentityOperator()
+        )
 
-    def remembered(self, graph: Graph, channel: Channel, indicator: Indicator) -> Matrix:
+    def remembered(self, graph: Graph, channel: Channel, indicator: Adjacency) -> Matrix:
         """The matrix of this graph and neighborhood, computed once."""
-        found: Matrix = graph.remember((self, indicator), lambda: self.matrix(indicator))
+        found: Matrix = graph.cached((self, indicator), lambda: self.matrix(indicator))
         return found
 
 
 @dataclass(frozen=True)
-class Uniform(Guidance):
+class Ones(Guidance):
     """1 on every entry: I for the ego neighborhood, the plain sum for others."""
 
     looks = reads = False
     symbol = "I"
     kind = "DegAvg"
 
-    def operator(self, seen: Seen, w: Any) -> Any:
+    def operator(self, seen: ChannelInput, w: Any) -> Any:
         """I, or the indicator itself."""
-        return Identity() if isinstance(seen.channel.neighborhood, Ego) else seen.indicator
+        return IdentityOperator() if isinstance(seen.channel.neighborhood, Ego) else seen.indicator
 
 
 @dataclass(frozen=True)
-class SymmetricMean(Fixed):
+class SymmetricMean(FixedGuidance):
     """S(M) = D^(-1/2) M D^(-1/2), D the row sums of M."""
 
-    def matrix(self, indicator: Indicator) -> Matrix:
+    def matrix(self, indicator: Adjacency) -> Matrix:
         """1/√(d_i d_j), times the weights of the neighborhood if it has any."""
-        return scaled(indicator, *(inverse(sums.sqrt()) for sums in end_sums(indicator)))
+        return scaled(indicator, *(inverse(sums.sqrt()) for sums in degree_sums(indicator)))
 
 
 @dataclass(frozen=True)
-class RowMean(Fixed):
+class RowMean(FixedGuidance):
     """R(M) = D^(-1) M; empty rows stay zero."""
 
-    def matrix(self, indicator: Indicator) -> Matrix:
+    def matrix(self, indicator: Adjacency) -> Matrix:
         """1/d_i, times the weights of the neighborhood if it has any."""
         return scaled(indicator, inverse(row_sums(indicator)), None)
 
 
 @dataclass(frozen=True)
-class Rest(Guidance):
+class Complement(Guidance):
     """I - B: what the average of the neighbors does not explain."""
 
-    of: Fixed = RowMean()
+    of: FixedGuidance = RowMean()
     looks = False
     kind = "DegAvg"
 
@@ -166,9 +178,11 @@ class Rest(Guidance):
         """I-B^d."""
         return f"I-{self.of.symbol}"
 
-    def operator(self, seen: Seen, w: Any) -> Complement:
+    def operator(self, seen: ChannelInput, w: Any) -> ComplementOperator:
         """Z - B Z."""
-        return Complement(self.of.remembered(seen.scene.graph, seen.channel, seen.indicator))
+        return ComplementOperator(
+            self.of.remembered(seen.scene.graph, seen.channel, seen.indicator)
+        )
 
 
 @dataclass(frozen=True)
@@ -191,7 +205,7 @@ class Attention(Guidance):
         choose("aggregate", self.aggregate, ("sum", "mean"))
         choose("law", self.law, ("heads", "column", "relation"))
 
-    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """The vectors r and s, one row per head."""
         heads, d = size.heads, size.d_out
         if self.law == "relation":
@@ -200,13 +214,13 @@ class Attention(Guidance):
         spread = 2**0.5 * (2 / (d + (heads * d if self.law == "heads" else 1))) ** 0.5
         return {name: nn.Parameter(spread * torch.randn(heads, d)) for name in ("r", "s")}
 
-    def operator(self, seen: Seen, w: Any) -> Any:
+    def operator(self, seen: ChannelInput, w: Any) -> Any:
         """α as a matrix with a value per entry and head, or head by head where those would be too many."""
         heads = seen.message.shape[1] if seen.message.dim() == 3 else 1
         many = seen.pattern.n_entries * heads > MANY
-        return HeadByHead(self, seen, w) if many else super().operator(seen, w)
+        return SequentialHeads(self, seen, w) if many else super().operator(seen, w)
 
-    def values(self, seen: Seen, w: Any) -> Tensor:
+    def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """α (m, H), or (m,) if messages have no heads."""
         message = seen.message
         # One product with a block per head, instead of two copies of U times a vector each.
@@ -214,7 +228,7 @@ class Attention(Guidance):
         scores = product(message.flatten(1), blocks).view(*message.shape[:-1], 2)
         return self.shares(seen, *(score.contiguous() for score in scores.unbind(dim=-1)))
 
-    def shares(self, seen: Seen, left: Tensor, right: Tensor) -> Tensor:
+    def shares(self, seen: ChannelInput, left: Tensor, right: Tensor) -> Tensor:
         """α from U_i · r and U_j · s."""
         scores = F.leaky_relu(edge_sum(seen.pattern, left, right), self.slope)
         if seen.importance is not None:
@@ -230,18 +244,18 @@ class Attention(Guidance):
 
 
 @dataclass(frozen=True, eq=False)
-class HeadByHead:
+class SequentialHeads:
     """Attention over a neighborhood with many entries: one head at a time, computed again for gradients.
 
     Memory is that of one head, O(m), instead of all heads and all steps in between.
     """
 
     attention: Attention
-    seen: Seen
+    seen: ChannelInput
     w: Any
     rate: float = 0.0
 
-    def dropped(self, rate: float) -> "HeadByHead":
+    def dropped(self, rate: float) -> "SequentialHeads":
         """The same with dropout on the entries."""
         return replace(self, rate=rate)
 
@@ -264,7 +278,7 @@ class SignedAttention(Guidance):
 
     symbol = "B^naw"
 
-    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """The vector w, as (2, d), and c."""
         spread = 1.414 * (2 / (2 * size.d_in + 1)) ** 0.5
         return {
@@ -272,7 +286,7 @@ class SignedAttention(Guidance):
             "c": uniform((2 * size.d_in) ** -0.5, 1),
         }
 
-    def values(self, seen: Seen, w: Any) -> Tensor:
+    def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """One signed value per entry."""
         left, right = (seen.heard @ row for row in w.w)
         return torch.tanh(edge_sum(seen.pattern, left + w.c, right)) * symmetric_values(seen)
@@ -297,7 +311,7 @@ class Gate(Guidance):
         """B^aw or 1-B^aw."""
         return "1-B^aw" if self.other else "B^aw"
 
-    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """W_g (d_in, d_out), r and s; the other share has none of its own."""
         if self.other:
             return {}
@@ -305,13 +319,13 @@ class Gate(Guidance):
         bound = (6 / (1 + d)) ** 0.5
         return {"W": matrix(size.d_in, d), "r": uniform(bound, d), "s": uniform(bound, d)}
 
-    def operator(self, seen: Seen, w: Any) -> Any:
+    def operator(self, seen: ChannelInput, w: Any) -> Any:
         """The weighted neighbors, or Σ_j (1 - σ_ij) / d_i times the node itself."""
         if self.hears == "neighbour":
             return super().operator(seen, w)
-        return Diagonal(segment_sum(seen.pattern, self.values(seen, w)))
+        return DiagonalOperator(segment_sum(seen.pattern, self.values(seen, w)))
 
-    def values(self, seen: Seen, w: Any) -> Tensor:
+    def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """σ_ij / d_i, or (1 - σ_ij) / d_i."""
         memory, key = seen.scene.memory, ("gate", seen.scene.layer)
         if key not in memory:
@@ -323,24 +337,24 @@ class Gate(Guidance):
         return share * RowMean().remembered(seen.scene.graph, seen.channel, seen.indicator).values
 
 
-def pattern_of(indicator: Indicator) -> Pattern:
+def pattern_of(indicator: Adjacency) -> Pattern:
     """The entries of a neighborhood, with or without weights."""
     return indicator.pattern if isinstance(indicator, Matrix) else indicator
 
 
-def row_sums(indicator: Indicator) -> Tensor:
+def row_sums(indicator: Adjacency) -> Tensor:
     """Weighted degrees, (N,); of drawn rows, those of the whole ones."""
-    if isinstance(indicator, Drawn):
+    if isinstance(indicator, SampledMatrix):
         return indicator.sums
     if isinstance(indicator, Matrix):
         return segment_sum(indicator.pattern, indicator.values)
     return indicator.degrees.to(torch.get_default_dtype())
 
 
-def end_sums(indicator: Indicator) -> tuple[Tensor, Tensor]:
+def degree_sums(indicator: Adjacency) -> tuple[Tensor, Tensor]:
     """Weighted degrees of receivers and of senders, which are the same nodes unless rows are drawn."""
     sums = row_sums(indicator)
-    return sums, indicator.sender_sums if isinstance(indicator, Drawn) else sums
+    return sums, indicator.sender_sums if isinstance(indicator, SampledMatrix) else sums
 
 
 def inverse(values: Tensor) -> Tensor:
@@ -348,7 +362,7 @@ def inverse(values: Tensor) -> Tensor:
     return torch.where(values > 0, 1 / values.clamp_min(1e-30), 0.0)
 
 
-def scaled(indicator: Indicator, left: Tensor, right: Tensor | None) -> Matrix:
+def scaled(indicator: Adjacency, left: Tensor, right: Tensor | None) -> Matrix:
     """diag(left) M diag(right)."""
     pattern = pattern_of(indicator)
     values = left.index_select(0, pattern.rows)
@@ -357,15 +371,15 @@ def scaled(indicator: Indicator, left: Tensor, right: Tensor | None) -> Matrix:
     return pattern * (values * indicator.values if isinstance(indicator, Matrix) else values)
 
 
-def symmetric_values(seen: Seen) -> Tensor:
+def symmetric_values(seen: ChannelInput) -> Tensor:
     """1/√(d_i d_j) on the entries of a neighborhood, computed once per graph."""
     key = ("symmetric", seen.channel.neighborhood)
-    found: Matrix = seen.scene.graph.remember(key, lambda: SymmetricMean().matrix(seen.indicator))
+    found: Matrix = seen.scene.graph.cached(key, lambda: SymmetricMean().matrix(seen.indicator))
     return found.values
 
 
 @dataclass(frozen=True)
-class RelationMean(Fixed):
+class RelationMean(FixedGuidance):
     """D^(-1/2) A_r D^(-1/2), D counting the entries of all nine relations of Geom-GCN, or of one."""
 
     degree: Text = "union"
@@ -374,16 +388,16 @@ class RelationMean(Fixed):
     def __post_init__(self) -> None:
         choose("degree", self.degree, ("union", "relation"))
 
-    def operator(self, seen: Seen, w: Any) -> Matrix:
+    def operator(self, seen: ChannelInput, w: Any) -> Matrix:
         """The relation, scaled by the degrees of all relations."""
         graph, key = seen.scene.graph, (self, seen.channel.neighborhood)
-        found: Matrix = graph.remember(key, lambda: self._scaled(graph, seen.indicator))
+        found: Matrix = graph.cached(key, lambda: self._scaled(graph, seen.indicator))
         return found
 
-    def _scaled(self, graph: Graph, indicator: Indicator) -> Matrix:
+    def _scaled(self, graph: Graph, indicator: Adjacency) -> Matrix:
         if self.degree == "relation":
             return SymmetricMean().matrix(indicator)
         hoods = [Geometric(*which, self.overlap) for which in RELATIONS]
-        ends = [end_sums(indicator_of(hood, graph)) for hood in hoods]
+        ends = [degree_sums(adjacency_of(hood, graph)) for hood in hoods]
         degrees = (1 + torch.stack(sums).sum(dim=0) for sums in zip(*ends, strict=True))
         return scaled(indicator, *(inverse(d.sqrt()) for d in degrees))

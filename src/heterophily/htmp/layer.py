@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from heterophily.core.graph import Graph
-from heterophily.htmp.channel import Channel, apply_all
+from heterophily.htmp.channel import Channel, apply_operators
 from heterophily.htmp.combine import Combine
-from heterophily.htmp.guidance import Seen
-from heterophily.htmp.neighborhoods import indicator_of, structure_of
-from heterophily.htmp.part import Dense, Scene, Size, Weights, activate, drop
+from heterophily.htmp.guidance import ChannelInput
+from heterophily.htmp.neighborhoods import adjacency_of, structure_adjacency
+from heterophily.htmp.part import Context, Dense, Sizes, Weights, activate, drop
 from heterophily.htmp.recipe import Recipe
 
 NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
@@ -22,7 +22,7 @@ class Layer(nn.Module):
     """One round of message passing over some channels."""
 
     def __init__(
-        self, recipe: Recipe, size: Size, channels: Sequence[Channel], combine: Combine
+        self, recipe: Recipe, size: Sizes, channels: Sequence[Channel], combine: Combine
     ) -> None:
         super().__init__()
         self.recipe, self.channels, self.combination = recipe, channels, combine
@@ -45,7 +45,7 @@ class Layer(nn.Module):
         self.norm = NORMS[norm](self.width) if norm != "none" else None
         self.residual = Dense(size.d_in, self.width) if recipe.settings["residual"] else None
 
-    def forward(self, heard: dict[str, Any], scene: Scene) -> Tensor:
+    def forward(self, heard: dict[str, Any], scene: Context) -> Tensor:
         """Z^l from the states that the channels hear."""
         states = self.states(heard)
         return self.update(self.messages(states, scene), states[0], heard["previous"], scene)
@@ -54,13 +54,13 @@ class Layer(nn.Module):
         """The state that each channel hears."""
         return [heard[channel.hears] for channel in self.channels]
 
-    def spread(self, states: Sequence[Any], scene: Scene) -> list[Tensor]:
+    def spread(self, states: Sequence[Any], scene: Context) -> list[Tensor]:
         """U_r = Z W_r for every channel, node by node."""
         spread = self.recipe.transform.spread(states, self.transform, self.size)
         spread = [drop(u, self.recipe.dropout.message, training=scene.training) for u in spread]
         return [torch.relu(u) if self._relu(c, "before") else u for c, u in self._pairs(spread)]
 
-    def messages(self, states: Sequence[Any], scene: Scene) -> list[Tensor]:
+    def messages(self, states: Sequence[Any], scene: Context) -> list[Tensor]:
         """(A_r ⊙ B_r) Z W_r for every channel."""
         return self.gather(states, self.spread(states, scene), scene)
 
@@ -68,7 +68,7 @@ class Layer(nn.Module):
         self,
         states: Sequence[Any],
         spread: Sequence[Tensor],
-        scene: Scene,
+        scene: Context,
         *,
         rows: Tensor | None = None,
     ) -> list[Tensor]:
@@ -77,12 +77,14 @@ class Layer(nn.Module):
             self._operator(r, channel, states[r], spread[r], scene)
             for r, channel in enumerate(self.channels)
         ]
-        messages = apply_all(operators, spread)
+        messages = apply_operators(operators, spread)
         messages = messages if rows is None else [m.index_select(0, rows) for m in messages]
         settled = self.recipe.transform.settle(messages, self.transform, self.size)
         return [torch.relu(m) if self._relu(c, "after") else m for c, m in self._pairs(settled)]
 
-    def update(self, messages: Sequence[Tensor], first: Any, previous: Any, scene: Scene) -> Tensor:
+    def update(
+        self, messages: Sequence[Tensor], first: Any, previous: Any, scene: Context
+    ) -> Tensor:
         """Z^l from the messages of all channels and what the first one heard, node by node."""
         z = self.combination(messages, first, self.combine, scene)
         z = self.recipe.transform.finish(z, messages, self.transform, scene.layer)
@@ -98,15 +100,15 @@ class Layer(nn.Module):
         return self._relu(channel, "before") or self._relu(channel, "after")
 
     def _relu(self, channel: Channel, where: str) -> bool:
-        if self.recipe.linear_end and self.size.is_last:
+        if self.recipe.linear_last_layer and self.size.is_last:
             return False
         place = channel.activation or self.recipe.message_activation
         if isinstance(place, bool):
             place = "before" if place else "after"
         return bool(place == where)
 
-    def _operator(self, r: int, channel: Channel, heard: Any, message: Any, scene: Scene) -> Any:
-        seen = Seen(channel, _indicator(channel, scene.graph), heard, message, scene)
+    def _operator(self, r: int, channel: Channel, heard: Any, message: Any, scene: Context) -> Any:
+        seen = ChannelInput(channel, _indicator(channel, scene.graph), heard, message, scene)
         operator = channel.guidance.operator(seen, self.guidance[r])
         rate = self.recipe.dropout.edge
         drops = scene.training and rate and hasattr(operator, "dropped")
@@ -114,5 +116,5 @@ class Layer(nn.Module):
 
 
 def _indicator(channel: Channel, graph: Graph) -> Any:
-    find = structure_of if channel.hears == "nodes" else indicator_of
+    find = structure_adjacency if channel.hears == "nodes" else adjacency_of
     return find(channel.neighborhood, graph)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Pattern, spmm
-from heterophily.htmp.part import Dense, Number, Scene, Size, Text, choose
+from heterophily.htmp.part import Context, Dense, Number, Sizes, Text, choose
 
 if TYPE_CHECKING:
     from heterophily.htmp.network import Network
@@ -51,25 +51,25 @@ def classification(
 
 
 @dataclass(frozen=True)
-class Term:
+class AuxiliaryLoss:
     """The base of all terms: calling it is the verb."""
 
-    undivided = ""  # why the term needs all nodes at once, so that batches are wrong
+    full_graph_reason = ""  # why the term needs all nodes at once, so that batches are wrong
 
-    def weights(self, size: Size) -> Mapping[str, nn.Module | nn.Parameter]:
+    def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights, if the term learns."""
         return {}
 
     def begin(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
         """What must happen before training begins."""
 
-    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
         """The term, already weighed; `nodes` are the training nodes."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class GateLoss(Term):
+class GateLoss(AuxiliaryLoss):
     """λ Σ_l mean over training edges of -t log σ - (1-t) log(1-σ), t = 1[y_i = y_j] (GBK-GNN).
 
     `target = both_nonzero`: t = 1 if both class numbers are positive; `form = probabilities_as_logits`:
@@ -84,12 +84,12 @@ class GateLoss(Term):
         choose("gate_target", self.target, ("same_label", "both_nonzero"))
         choose("gate_loss", self.form, ("binary", "probabilities_as_logits"))
 
-    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ Σ_l G_l."""
         gates = scene.notes["gate"]
         pattern, labels = gates[0][0], scene.graph.labels
         key = ("training edges", self.target, nodes)
-        edges, same = scene.graph.remember(key, lambda: self._edges(pattern, labels, nodes))
+        edges, same = scene.graph.cached(key, lambda: self._edges(pattern, labels, nodes))
         if not len(edges):
             return torch.zeros((), device=labels.device)
         total = sum(self._loss(gate.index_select(0, edges), same) for _, gate in gates)
@@ -111,17 +111,17 @@ class GateLoss(Term):
 
 
 @dataclass(frozen=True)
-class AttributeLoss(Term):
+class AttributeLoss(AuxiliaryLoss):
     """-log P_c of the attribute model (HOG-GCN)."""
 
-    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
         """The mean over training nodes."""
         log_p = scene.notes["attribute log-probabilities"][0]
         return F.nll_loss(log_p[nodes], scene.graph.labels[nodes])
 
 
 @dataclass(frozen=True)
-class PropagationLoss(Term):
+class PropagationLoss(AuxiliaryLoss):
     """Cross-entropy of Ŷ = T Y_lp, labels propagated by the topology of the last layer (HOG-GCN).
 
     Y_lp are one-hot predictions of the attribute model after ten steps of its own, fixed from then on;
@@ -132,12 +132,12 @@ class PropagationLoss(Term):
     learning_rate: Number = 0.001
     n_steps: int = 10
     weight_decay: float = 0.02
-    undivided = "its loss propagates labels over the whole graph"
+    full_graph_reason = "its loss propagates labels over the whole graph"
 
     def __post_init__(self) -> None:
         choose("propagated_labels", self.labels, ("predicted", "train_true"))
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """Y_lp, which is state and not learned."""
         return {"propagated": State(torch.zeros(size.graph.n_nodes, size.n_classes))}
 
@@ -156,7 +156,7 @@ class PropagationLoss(Term):
             classes[nodes] = graph.labels[nodes]
         w.propagated.value = F.one_hot(classes, graph.n_classes).to(log_p.dtype)
 
-    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
         """The mean over training nodes."""
         pattern, topology = scene.notes["topology"][-1]
         spread = spmm(pattern * topology, w.propagated.value)
@@ -174,7 +174,7 @@ class State(nn.Module):
 
 
 @dataclass(frozen=True)
-class SimilarityLoss(Term):
+class SimilarityLoss(AuxiliaryLoss):
     """λ mean (w · |E_i - E_j| + w_0 - cos(x_i, x_j))² over chosen pairs (SimP-GCN).
 
     The pairs are each node with its five most and five least similar nodes by binarised features; of more
@@ -183,15 +183,15 @@ class SimilarityLoss(Term):
 
     weight: Number = 1.0
     n_pairs: int = 10_000
-    undivided = "its loss compares pairs of nodes from all over the graph"
+    full_graph_reason = "its loss compares pairs of nodes from all over the graph"
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """The vector w (d) and w_0."""
         return {"dense": Dense(size.d_out, 1)}
 
-    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ times the mean squared error."""
-        pairs, targets = scene.graph.remember("similar pairs", lambda: similar_pairs(scene.graph))
+        pairs, targets = scene.graph.cached("similar pairs", lambda: similar_pairs(scene.graph))
         if len(targets) > self.n_pairs:
             drawn = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)
             pairs, targets = pairs[:, drawn], targets[drawn]
@@ -215,7 +215,7 @@ def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True)
-class Discrimination(Term):
+class Discrimination(AuxiliaryLoss):
     """λ mean over i ≠ j of cos(M̂_i Z_ptt, M̂_j Z_ptt): desired messages of classes apart (CMGNN).
 
     Z_ptt are the fused states of the prototypes after dropout; M̂ is constant.
@@ -223,7 +223,7 @@ class Discrimination(Term):
 
     weight: Number = 1.0
 
-    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ L_dis."""
         if not self.weight:
             return torch.zeros((), device=nodes.device)
@@ -237,12 +237,12 @@ class Discrimination(Term):
 
 
 @dataclass(frozen=True)
-class GroupLasso(Term):
+class GroupLasso(AuxiliaryLoss):
     """λ Σ over the weights of the layers of Σ_columns ‖column‖₂: whole output units may vanish (MixHop)."""
 
     weight: Number = 5e-4
 
-    def __call__(self, network: "Network", scene: Scene, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ Σ ‖column‖₂."""
         weights = [p for name, p in network.named_parameters() if ".transform.W" in name]
         return self.weight * sum(p.norm(dim=0).sum() for p in weights)

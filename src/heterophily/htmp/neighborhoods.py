@@ -18,7 +18,7 @@ from heterophily.htmp.part import Flag, Number, Text, choose
 if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance
 
-Indicator = Pattern | Matrix
+Adjacency = Pattern | Matrix
 RELATIONS = tuple((space, quadrant) for space in ("graph", "latent") for quadrant in range(4))
 
 
@@ -45,7 +45,7 @@ class Neighborhood:
         """How often the guidance is applied."""
         return 1
 
-    def indicator(self, graph: Graph) -> Indicator:
+    def indicator(self, graph: Graph) -> Adjacency:
         """A_r of a graph."""
         raise NotImplementedError
 
@@ -75,7 +75,7 @@ class Raw(Neighborhood):
     symbol = "A"
     kind = "Raw"
 
-    def indicator(self, graph: Graph) -> Indicator:
+    def indicator(self, graph: Graph) -> Adjacency:
         """A ∪ Aᵀ without self-loops, or with one for each node, times the weight."""
         pattern = with_diagonal(graph.symmetric) if self.loops else graph.symmetric
         if self.weight == 1:
@@ -91,7 +91,7 @@ class WithSelf(Neighborhood):
     symbol = "Ã"
     kind = "Raw"
 
-    def indicator(self, graph: Graph) -> Indicator:
+    def indicator(self, graph: Graph) -> Adjacency:
         """A + I, or A + 2I."""
         pattern = with_diagonal(graph.symmetric)
         if not self.extra:
@@ -149,9 +149,9 @@ class Power(Neighborhood):
         """The guidance is applied k times."""
         return self.k
 
-    def indicator(self, graph: Graph) -> Indicator:
+    def indicator(self, graph: Graph) -> Adjacency:
         """A + I, the same for all powers; the power is taken by the operator."""
-        found: Indicator = indicator_of(WithSelf(self.extra), graph)
+        found: Adjacency = adjacency_of(WithSelf(self.extra), graph)
         return found
 
 
@@ -174,7 +174,7 @@ class PathCounts(Neighborhood):
         """(A + I)^k."""
         from heterophily.htmp.algorithms.hops import path_counts
 
-        counts = in_precision(path_counts(graph.symmetric, k=self.k))
+        counts = to_default_dtype(path_counts(graph.symmetric, k=self.k))
         binary = self.hop_weights == "binary"
         return counts.pattern * torch.ones_like(counts.values) if binary else counts
 
@@ -210,7 +210,7 @@ class FeatureNeighbors(Neighborhood):
     def __post_init__(self) -> None:
         choose("knn_pairs", self.pairs, ("all", "ascending"))
 
-    def indicator(self, graph: Graph) -> Indicator:
+    def indicator(self, graph: Graph) -> Adjacency:
         """Top k of the cosine similarities, or their symmetrised indicator."""
         from heterophily.htmp.algorithms.cache import cached
         from heterophily.htmp.algorithms.knn import nearest_features
@@ -229,7 +229,7 @@ class FeatureNeighbors(Neighborhood):
             },
         )["knn"]
         if self.weighted:
-            return in_precision(found)
+            return to_default_dtype(found)
         return with_diagonal(found.pattern) if self.with_self else found.pattern
 
 
@@ -259,7 +259,7 @@ def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pat
         return {f"{space}.{quadrant}": p for (space, quadrant), p in found.items()}
 
     key = f"geometric {overlap}"
-    stored = graph.remember(key, lambda: cached(graph.structure_checksum, key, compute))
+    stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))
     return {(k.split(".")[0], int(k.split(".")[1])): p for k, p in stored.items()}
 
 
@@ -286,8 +286,8 @@ class Structural(Neighborhood):
             )
             return {str(t): matrix for t, matrix in enumerate(found)}
 
-        stored = graph.remember(key, lambda: cached(graph.structure_checksum, key, compute))
-        return in_precision(stored[str(self.depth)])
+        stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))
+        return to_default_dtype(stored[str(self.depth)])
 
 
 @dataclass(frozen=True)
@@ -318,14 +318,14 @@ class AllPairs(Neighborhood):
         return with_diagonal(graph.symmetric)
 
 
-def indicator_of(hood: Neighborhood, graph: Graph) -> Any:
+def adjacency_of(hood: Neighborhood, graph: Graph) -> Any:
     """A_r of a graph, computed once; of a sample of a graph, the rows that were drawn."""
-    return graph.remember(hood, lambda: hood.indicator(graph).to(graph.labels.device))
+    return graph.cached(hood, lambda: hood.indicator(graph).to(graph.labels.device))
 
 
-def structure_of(hood: Neighborhood, graph: Graph) -> Any:
+def structure_adjacency(hood: Neighborhood, graph: Graph) -> Any:
     """A_r as an input, with a column for every node of the fitted graph; a sample has whole rows of it."""
-    return graph.remember(structure_key(hood), lambda: indicator_of(hood, graph))
+    return graph.cached(structure_key(hood), lambda: adjacency_of(hood, graph))
 
 
 def structure_key(hood: Neighborhood) -> tuple[str, Neighborhood]:
@@ -333,7 +333,7 @@ def structure_key(hood: Neighborhood) -> tuple[str, Neighborhood]:
     return "structure", hood
 
 
-def in_precision(matrix: Matrix) -> Matrix:
+def to_default_dtype(matrix: Matrix) -> Matrix:
     """The same weights in the default precision of floats, that of new networks."""
     return matrix.pattern * matrix.values.to(torch.get_default_dtype())
 

@@ -11,17 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.features import normalised
+from heterophily.core.features import normalize_rows
 from heterophily.core.graph import Features, Graph
-from heterophily.htmp.belief import Belief, Mind
+from heterophily.htmp.belief import CompatibilityEstimate, CompatibilityState
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.combine import Only
-from heterophily.htmp.encoder import AsIs, Embed
-from heterophily.htmp.execution.batch import Sample, origin
-from heterophily.htmp.execution.fold_head import head_fits_inside, with_head
+from heterophily.htmp.combine import SingleChannel
+from heterophily.htmp.encoder import Embed, RawFeatures
+from heterophily.htmp.execution.batch import Batch, origin
+from heterophily.htmp.execution.fold_head import can_fold_head, forward_with_folded_head
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
-from heterophily.htmp.part import Dense, Scene, Size, Weights, drop
+from heterophily.htmp.part import Context, Dense, Sizes, Weights, drop
 from heterophily.htmp.recipe import Recipe
 
 
@@ -29,10 +29,10 @@ from heterophily.htmp.recipe import Recipe
 class Start:
     """The first layers of a pass, from which passes with the same weights may go on."""
 
-    scene: Scene
+    scene: Context
     states: tuple[Any, ...]  # Z⁰, .., Z^l
 
-    def go_on(self, *, training: bool) -> tuple[Scene, list[Any]]:
+    def go_on(self, *, training: bool) -> tuple[Context, list[Any]]:
         """What a pass goes on with; what it leaves behind reaches no other pass."""
         notes = {key: list(values) for key, values in self.scene.notes.items()}
         scene = dataclasses.replace(self.scene, notes=notes, memory=dict(self.scene.memory))
@@ -52,7 +52,7 @@ class Network(nn.Module):
         self.n_layers = int(recipe.settings["n_layers"])
         if recipe.skip is not None:
             self.n_layers = max(self.n_layers, recipe.skip.least_layers)
-        size = Size(graph, graph.n_features, int(recipe.settings["width"]), len(recipe.channels))
+        size = Sizes(graph, graph.n_features, int(recipe.settings["width"]), len(recipe.channels))
         self.encoder = Weights(self.encoding.weights(size))
         first = self.encoding.width(size)
         entry = dataclasses.replace(size, d_in=first)
@@ -66,16 +66,20 @@ class Network(nn.Module):
         self.common = Weights(self._common(size, first))
         self.fuse = Weights(recipe.fuse.weights(self.n_layers))
         self.head = self._head(recipe.fuse.width(widths))
-        self.head_inside = head_fits_inside(recipe, stacks[0][-1])
+        self.head_inside = can_fold_head(recipe, stacks[0][-1])
         inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])
         self.terms = nn.ModuleList(Weights(term.weights(inner)) for term in recipe.losses)
-        self.mind = Mind(recipe.belief, graph) if isinstance(recipe.belief, Belief) else None
-        self.scene: Scene | None = None
+        self.mind = (
+            CompatibilityState(recipe.belief, graph)
+            if isinstance(recipe.belief, CompatibilityEstimate)
+            else None
+        )
+        self.scene: Context | None = None
         self.class_weights: Tensor | None = None  # of the classification loss, for unequal classes
 
-    def _stack(self, size: Size, first: int, channels: Sequence[Channel]) -> list[Layer]:
+    def _stack(self, size: Sizes, first: int, channels: Sequence[Channel]) -> list[Layer]:
         recipe, layers, d_in = self.recipe, [], first
-        combine = Only() if recipe.separate else recipe.combine
+        combine = SingleChannel() if recipe.separate else recipe.combine
         for layer in range(1, self.n_layers + 1):
             widths = recipe.widths
             d_out = int(widths[min(layer, len(widths)) - 1])
@@ -87,7 +91,7 @@ class Network(nn.Module):
             d_in = layers[-1].width
         return layers
 
-    def _common(self, size: Size, first: int) -> dict[str, Any]:
+    def _common(self, size: Sizes, first: int) -> dict[str, Any]:
         sized = dataclasses.replace(size, d_in=first, d_out=first)
         found = dict(self.recipe.combine.common(sized))
         for channel in self.recipe.channels:
@@ -141,7 +145,7 @@ class Network(nn.Module):
         recipe = self.recipe
         if self.encoding.needs_structure or any(c.hears == "nodes" for c in recipe.channels):
             return "takes structure as input, with a weight for every node"
-        if any(c.guidance.per_entry for c in recipe.channels):
+        if any(c.guidance.weight_per_entry for c in recipe.channels):
             return "has a weight for every pair of nodes within reach"
         return ""
 
@@ -149,13 +153,13 @@ class Network(nn.Module):
         """Z, the fused representation before the head, one row per node."""
         return self._states(graph)[: graph.n_nodes]
 
-    def open(self, graph: Graph, *, reads: bool = True) -> Scene:
+    def open(self, graph: Graph, *, reads: bool = True) -> Context:
         """What parts see in a forward pass; without `reads` none of them looks at X."""
         if self.mind is None:
-            return Scene(graph, self.input(graph) if reads else None, self.training, self.common)
+            return Context(graph, self.input(graph) if reads else None, self.training, self.common)
         working = self.mind.extended(graph, lambda: self.input(graph))
         x = working.features if reads else None
-        scene = Scene(working, x, self.training, self.common)
+        scene = Context(working, x, self.training, self.common)
         scene.n_prototypes = self.n_classes
         nodes = origin(graph)
         hidden = self.mind.hide(nodes) if self.training else None
@@ -187,14 +191,14 @@ class Network(nn.Module):
             return outputs[0]
         return recipe.combine(outputs, None, self.combine, scene)
 
-    def _encoded(self, scene: Scene) -> list[Any]:
+    def _encoded(self, scene: Context) -> list[Any]:
         """Z⁰, which every pass begins with."""
         dropped = drop(scene.x, self.recipe.dropout.input, training=self.training)
         scene.first = self.encoding(dropped, self.encoder, scene)
         return [scene.first]
 
     def _run(
-        self, layers: Any, states: list[Any], scene: Scene, last: int, *, head_inside: bool
+        self, layers: Any, states: list[Any], scene: Context, last: int, *, head_inside: bool
     ) -> None:
         """Add the states of the layers up to `last` to those that are there."""
         head = self.head if head_inside else None
@@ -202,14 +206,18 @@ class Network(nn.Module):
             scene.layer = layer
             module, heard = layers[layer - 1], self.hear(states, scene)
             ends = head is not None and layer == self.n_layers
-            states.append(with_head(module, head, heard, scene) if ends else module(heard, scene))
+            states.append(
+                forward_with_folded_head(module, head, heard, scene)
+                if ends
+                else module(heard, scene)
+            )
 
-    def hear(self, states: list[Any], scene: Scene) -> dict[str, Any]:
+    def hear(self, states: list[Any], scene: Context) -> dict[str, Any]:
         """The states that channels may listen to, after those of the layers so far."""
         previous, recipe = states[-1], self.recipe
         if recipe.skip is not None:
             previous = recipe.skip(previous, self.skip, scene)
-        elif scene.layer > 1 or not isinstance(self.encoding, AsIs):
+        elif scene.layer > 1 or not isinstance(self.encoding, RawFeatures):
             previous = drop(previous, recipe.dropout.layer, training=scene.training)
         scene.memory["heard"] = previous
         heard = {"previous": previous, "first": scene.first, "nodes": None}
@@ -218,7 +226,7 @@ class Network(nn.Module):
     def input(self, graph: Graph) -> Features:
         """X, each row divided as `feature_norm` says, once per graph."""
         norm = self.recipe.settings["feature_norm"]
-        x: Features = graph.remember(("features", norm), lambda: normalised(graph.features, norm))
+        x: Features = graph.cached(("features", norm), lambda: normalize_rows(graph.features, norm))
         return x
 
     def begin(self, graph: Graph, nodes: Tensor) -> None:
@@ -272,7 +280,7 @@ class Network(nn.Module):
                 f"{self.recipe.name} was built for {self.n_features} features, "
                 f"{graph.name} has {graph.n_features}"
             )
-        whole = graph.whole if isinstance(graph, Sample) else graph
+        whole = graph.whole if isinstance(graph, Batch) else graph
         if whole.n_nodes != self.n_nodes and self.bound:
             raise HeterophilyError(
                 f"{self.recipe.name} {self.bound}: it was built for {self.n_nodes} nodes and cannot "
@@ -281,4 +289,4 @@ class Network(nn.Module):
 
 
 def _wants_input_layer(recipe: Recipe) -> bool:
-    return bool(recipe.settings["input_layer"]) and isinstance(recipe.encoder, AsIs)
+    return bool(recipe.settings["input_layer"]) and isinstance(recipe.encoder, RawFeatures)

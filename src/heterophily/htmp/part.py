@@ -74,7 +74,7 @@ def choose(what: str, value: Any, options: Mapping[Any, Any] | tuple[Any, ...]) 
 
 
 @dataclass(frozen=True)
-class Size:
+class Sizes:
     """The sizes from which a part makes its weights."""
 
     graph: Any  # the graph that the network is built for; none once it is built
@@ -98,7 +98,7 @@ class Size:
 
 
 @dataclass
-class Scene:
+class Context:
     """What parts see and leave behind during one forward pass."""
 
     graph: Graph

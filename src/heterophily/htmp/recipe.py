@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heterophily.core.errors import HeterophilyError, unknown_name
-from heterophily.htmp.belief import Belief
+from heterophily.htmp.belief import CompatibilityEstimate
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.combine import Combine, Only
-from heterophily.htmp.encoder import AsIs
-from heterophily.htmp.fuse import Last
+from heterophily.htmp.combine import Combine, SingleChannel
+from heterophily.htmp.encoder import RawFeatures
+from heterophily.htmp.fuse import LastLayer
 from heterophily.htmp.part import ACTIVATIONS, Flag, Number, Setting, Text, choose, resolve
-from heterophily.htmp.skip import DecayedSkip
-from heterophily.htmp.transform import Own, Transform
+from heterophily.htmp.skip import DecayedResidual
+from heterophily.htmp.transform import Linear, Transform
 
 # Settings that every recipe has; a recipe overrides the defaults that its method publishes.
 COMMON: dict[str, Any] = {
@@ -90,23 +90,23 @@ class Recipe:
     name: str
     paper: str
     channels: tuple[Channel, ...]
-    combine: Combine = Only()
-    fuse: Last = Last()
+    combine: Combine = SingleChannel()
+    fuse: LastLayer = LastLayer()
     title: str = ""
-    encoder: Any = AsIs()  # an Encoder, or a Setting that chooses one
-    transform: Transform = Own()
+    encoder: Any = RawFeatures()  # an Encoder, or a Setting that chooses one
+    transform: Transform = Linear()
     head: Head | None = None
-    skip: DecayedSkip | None = None
+    skip: DecayedResidual | None = None
     dropout: Dropout = Dropout(input=Setting("dropout"), layer=Setting("dropout"))
     activation: Text = Setting("activation")  # after each layer
     activate_last: bool = False  # also after the last one
     message_activation: Text = "none"  # ReLU none, before or after aggregation
-    linear_end: bool = False  # whether messages of the last layer stay linear
+    linear_last_layer: bool = False  # whether messages of the last layer stay linear
     separate: bool = False  # a network of its own per channel, COMBINE once at the end
     widths: tuple[Number, ...] = (Setting("width"),)  # per layer; the last repeats
     losses: tuple[Any, ...] = ()
     # Prototypes, soft labels and a compatibility matrix, kept while training.
-    belief: Belief | Setting | None = None
+    belief: CompatibilityEstimate | Setting | None = None
     decayed: tuple[Text, ...] = ("*",)  # parameters with weight decay, as patterns of names
     apart: Apart | None = None  # parameters with an optimiser of their own
     equation: str = ""
@@ -139,20 +139,20 @@ class Recipe:
         return dataclasses.replace(decided, channels=kept)
 
     @property
-    def undivided(self) -> str:
+    def full_graph_reason(self) -> str:
         """Why the method cannot be trained or evaluated in batches of nodes; nothing if it can."""
         if any(isinstance(value, Setting) for value in (*self.settings.values(), self.belief)):
-            return self.with_settings().undivided
+            return self.with_settings().full_graph_reason
         parts = [*(channel.guidance for channel in self.channels), *self.losses]
         parts += [self.belief] if self.belief is not None else []
         if self.defaults["norm"] == "batch":
             return "norm = batch averages over all nodes; take norm = layer"
-        return next((part.undivided for part in parts if part.undivided), "")
+        return next((part.full_graph_reason for part in parts if part.full_graph_reason), "")
 
     @property
-    def carries(self) -> tuple[str, ...]:
+    def carried_keys(self) -> tuple[str, ...]:
         """What parts keep in the memory of a scene from layer to layer, per node."""
-        return (*self.combine.carries, *(self.skip.carries if self.skip else ()))
+        return (*self.combine.carried_keys, *(self.skip.carried_keys if self.skip else ()))
 
     @property
     def row(self) -> dict[str, Any]:

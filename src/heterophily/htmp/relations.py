@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 from heterophily.core.sparse import Matrix, Pattern, sddmm
 from heterophily.htmp.algorithms.homophily_degrees import homophily
-from heterophily.htmp.guidance import Guidance, Seen, SymmetricMean, end_sums, pattern_of
+from heterophily.htmp.guidance import ChannelInput, Guidance, SymmetricMean, degree_sums, pattern_of
 from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.htmp.part import Dense, Number, Size, Text, choose, scalar
+from heterophily.htmp.part import Dense, Number, Sizes, Text, choose, scalar
 
 FLOOR = 1e-8  # of a product of two lengths
 
@@ -36,11 +36,11 @@ class SignedSimilarity(Guidance):
         """B^re_p or B^re_n."""
         return "B^re_p" if self.sign > 0 else "B^re_n"
 
-    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """Numbers a and b of the positive relation, which the negative one shares."""
         return {} if self.sign < 0 else {"a": scalar(0.5), "b": scalar(0.0)}
 
-    def values(self, seen: Seen, w: Any) -> Tensor:
+    def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """One value per edge."""
         memory, key = seen.scene.memory, ("similarity", seen.scene.layer)
         if key not in memory:
@@ -51,20 +51,20 @@ class SignedSimilarity(Guidance):
         # ±relu(±e) is the positive or the negative part of e.
         return scale * (cosine.clamp_min(0) if self.sign > 0 else cosine.clamp_max(0))
 
-    def structure(self, seen: Seen) -> tuple[Tensor, Tensor]:
+    def structure(self, seen: ChannelInput) -> tuple[Tensor, Tensor]:
         """Â_ij on the edges and δ_ij, which may be one number for all, once per graph."""
         graph = seen.scene.graph
 
         def compute() -> tuple[Tensor, Tensor]:
             times = 1 if seen.importance is None else seen.importance
-            receivers, senders = (sums + 1 for sums in end_sums(seen.indicator))
+            receivers, senders = (sums + 1 for sums in degree_sums(seen.indicator))
             rows = receivers.index_select(0, seen.pattern.rows)
             if self.normalisation == "row":
                 return times / rows, rows.new_zeros(())
             rows, columns = rows.sqrt(), senders.sqrt().index_select(0, seen.pattern.indices)
             return times / (rows * columns), columns / rows - 1
 
-        pair: tuple[Tensor, Tensor] = graph.remember(("ggcn", self.normalisation), compute)
+        pair: tuple[Tensor, Tensor] = graph.cached(("ggcn", self.normalisation), compute)
         return pair
 
 
@@ -94,24 +94,26 @@ class EstimatedHomophily(Guidance):
     attribute_weight: float = 0.4  # μ
     topology_weight: float = 1.0  # ξ
     width: Number = 64  # of the attribute model
-    per_entry = True
+    weight_per_entry = True
     reads = False
-    undivided = "it learns a weight for every pair of nodes and divides by sums of whole rows"
+    full_graph_reason = (
+        "it learns a weight for every pair of nodes and divides by sums of whole rows"
+    )
     symbol = "B^re"
     kind = "RelaEst"
 
-    def common(self, size: Size) -> dict[str, nn.Module]:
+    def common(self, size: Sizes) -> dict[str, nn.Module]:
         """The attribute model log P = log_softmax((X W_a + b_a) W_b + b_b)."""
         d, graph = int(self.width), size.graph
-        return {"attributes": Attributes(graph.n_features, d, graph.n_classes)}
+        return {"attributes": AttributeModel(graph.n_features, d, graph.n_classes)}
 
-    def weights(self, size: Size) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """Θ, 1 on A + I and 0 on the other entries of B."""
         pattern = pattern_of(size.indicator)
         near = WithSelf().indicator(size.graph)
         return {"mask": nn.Parameter(_membership(pattern, pattern_of(near)))}
 
-    def values(self, seen: Seen, w: Any) -> Tensor:
+    def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """G on the entries of B."""
         assert isinstance(seen.indicator, Matrix)
         pattern, counts, scene = seen.pattern, seen.indicator.values, seen.scene
@@ -132,7 +134,7 @@ class EstimatedHomophily(Guidance):
         return relation
 
 
-class Attributes(nn.Module):
+class AttributeModel(nn.Module):
     """log P = log_softmax((X W_a + b_a) W_b + b_b): classes from features alone."""
 
     def __init__(self, n_features: int, width: int, n_classes: int) -> None:
@@ -145,7 +147,7 @@ class Attributes(nn.Module):
 
 
 @dataclass(frozen=True)
-class ClosedForm(Guidance):
+class ClosedFormCoefficients(Guidance):
     """The coefficients of all pairs that best rebuild H (GloGNN), applied without forming them.
 
     Z* = [(1-γ) H Hᵀ + β Σ_k λ_k S^k - γ(1-γ) H₀ Hᵀ] [(1-γ)² H Hᵀ + (α+β) I]^(-1); the `++` variant puts a
@@ -158,14 +160,14 @@ class ClosedForm(Guidance):
     gamma: Number = 0.5
     n_orders: Number = 2
     variant: Text = "glognn"
-    undivided = "its coefficients join every node with every node"
+    full_graph_reason = "its coefficients join every node with every node"
     symbol = "B^re"
     kind = "RelaEst"
 
     def __post_init__(self) -> None:
         choose("variant", self.variant, ("glognn", "glognn++"))
 
-    def common(self, size: Size) -> dict[str, nn.Parameter]:
+    def common(self, size: Sizes) -> dict[str, nn.Parameter]:
         """λ (n_orders), and s, the diagonal of Σ, for the `++` variant."""
         orders, k = int(self.n_orders), size.n_classes
         found = {"orders": nn.Parameter(torch.full((orders,), 1 / orders))}
@@ -173,17 +175,17 @@ class ClosedForm(Guidance):
             found["diagonal"] = nn.Parameter(torch.full((k,), 1 / k))
         return found
 
-    def operator(self, seen: Seen, w: Any) -> "LowRank":
+    def operator(self, seen: ChannelInput, w: Any) -> "LowRankOperator":
         """Z*, as something with `@`."""
         filter_ = SymmetricMean().remembered(seen.scene.graph, seen.channel, seen.indicator)
-        return LowRank(self, filter_, seen.scene.first, seen.scene.common)
+        return LowRankOperator(self, filter_, seen.scene.first, seen.scene.common)
 
 
 @dataclass(frozen=True, eq=False)
-class LowRank:
+class LowRankOperator:
     """Z* @ H of GloGNN in O(N K² + K³ + n_orders E K)."""
 
-    form: ClosedForm
+    form: ClosedFormCoefficients
     filter: Matrix
     first: Tensor
     w: Any

@@ -7,11 +7,11 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heterophily.htmp.part import Dense, Flag, Number, Scene, Size, drop
+from heterophily.htmp.part import Context, Dense, Flag, Number, Sizes, drop
 
 
 @dataclass(frozen=True)
-class DecayedSkip:
+class DecayedResidual:
     """P ← P + c_l drop_p(elu(q)), c_2 = 1, c_l = ln(η / l^e + 1): layer l hears P, not q (GGCN).
 
     P starts as elu(x W_0 + b_0) and the first layer hears x itself. Without decay all c_l are 1.
@@ -23,13 +23,13 @@ class DecayedSkip:
     dropout: Number = 0.0
     decay: Flag = True
     least_layers = 2
-    carries = ("carried",)  # kept in the memory of a scene from layer to layer, per node
+    carried_keys = ("carried",)  # kept in the memory of a scene from layer to layer, per node
 
-    def weights(self, size: Size) -> dict[str, nn.Module]:
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """W_0 (F, d) and b_0."""
         return {"first": Dense(size.d_in, size.d_out)}
 
-    def __call__(self, state: Any, w: Any, scene: Scene) -> Tensor:
+    def __call__(self, state: Any, w: Any, scene: Context) -> Tensor:
         """What layer l hears instead of the output q of the layer before."""
         memory, layer = scene.memory, scene.layer
         if layer == 1:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from heterophily.core.dense import product
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.part import Flag, Number, Size, Text, choose, matrix, vector
+from heterophily.htmp.part import Flag, Number, Sizes, Text, choose, matrix, vector
 
 Heard = Sequence[Any]
 
@@ -22,19 +22,19 @@ Heard = Sequence[Any]
 class Transform:
     """The base, and the identity: messages are the states themselves."""
 
-    def weights(self, size: Size, channels: Sequence[Channel]) -> Mapping[str, nn.Parameter]:
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> Mapping[str, nn.Parameter]:
         """Weights of one layer."""
         return {}
 
-    def heads(self, size: Size) -> int:
+    def heads(self, size: Sizes) -> int:
         """Number H of heads that messages have, 0 for messages without heads."""
         return 0
 
-    def spread(self, heard: Heard, w: Any, size: Size) -> list[Any]:
+    def spread(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
         """U_r = Z W_r for each channel, before aggregation."""
         return list(heard)
 
-    def settle(self, messages: Sequence[Tensor], w: Any, size: Size) -> list[Tensor]:
+    def settle(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
         """What is left to do after aggregation: join heads, add biases."""
         return list(messages)
 
@@ -42,18 +42,18 @@ class Transform:
         """What is left to do after COMBINE."""
         return state
 
-    def width(self, size: Size) -> int:
+    def width(self, size: Sizes) -> int:
         """Width of a settled message."""
         return size.d_in
 
 
 @dataclass(frozen=True)
-class Keep(Transform):
+class NoTransform(Transform):
     """W_r = I."""
 
 
 @dataclass(frozen=True)
-class Own(Transform):
+class Linear(Transform):
     """Z W_r (+ b_r), each channel with its own W_r.
 
     `bias`: `none`, `after` aggregation, `before` it, or `hidden`: before it except in the last layer.
@@ -78,13 +78,13 @@ class Own(Transform):
         choose("head_merge", self.merge, ("concat", "mean"))
         choose("kernel_merge", self.kernel_merge, ("add", "parity"))
 
-    def heads(self, size: Size) -> int:
+    def heads(self, size: Sizes) -> int:
         """H of this layer."""
         if size.is_last and self.last_heads is not None:
             return self.last_heads
         return int(self.n_heads)
 
-    def weights(self, size: Size, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
         """W_r (d_in, d_out) and b_r (d_out), with one column block per head."""
         found = {}
         for r, channel in enumerate(channels):
@@ -99,17 +99,17 @@ class Own(Transform):
                 found[f"b{r}"] = vector(rows, width, self.bias_law or law)
         return found
 
-    def _columns(self, size: Size, r: int) -> int:
+    def _columns(self, size: Sizes, r: int) -> int:
         halves = self.kernel_merge == "parity" and r > 0 and size.d_out % 2 == 0
         return size.d_out // 2 if halves else size.d_out * max(self.heads(size), 1)
 
-    def _averages(self, size: Size) -> bool:
+    def _averages(self, size: Sizes) -> bool:
         return self.heads(size) > 0 and (size.is_last or self.merge == "mean")
 
-    def _early(self, size: Size) -> bool:
+    def _early(self, size: Sizes) -> bool:
         return self.bias == "before" or (self.bias == "hidden" and not size.is_last)
 
-    def spread(self, heard: Heard, w: Any, size: Size) -> list[Any]:
+    def spread(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
         """Z W_r, shaped (N, H, d) if there are heads."""
         found = []
         for r, state in enumerate(heard):
@@ -121,7 +121,7 @@ class Own(Transform):
             found.append(message.view(len(message), heads, -1) if heads else message)
         return found
 
-    def settle(self, messages: Sequence[Tensor], w: Any, size: Size) -> list[Tensor]:
+    def settle(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
         """Join the heads and add b_r."""
         found = []
         for r, message in enumerate(messages):
@@ -132,20 +132,20 @@ class Own(Transform):
             found.append(settled if bias is None else settled + bias)
         return found
 
-    def width(self, size: Size) -> int:
+    def width(self, size: Sizes) -> int:
         """d_out, times the number of heads where they are concatenated."""
         return size.d_out if self._averages(size) else size.d_out * max(self.heads(size), 1)
 
 
 @dataclass(frozen=True)
-class Shared(Own):
+class SharedLinear(Linear):
     """Z W (+ b), one W for all channels."""
 
-    def weights(self, size: Size, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
         """W0 and b0."""
         return super().weights(size, channels[:1])
 
-    def spread(self, heard: Heard, w: Any, size: Size) -> list[Any]:
+    def spread(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
         """Z W, computed once for channels that hear the same state."""
         found: dict[int, Any] = {}
         for state in heard:
@@ -153,9 +153,9 @@ class Shared(Own):
                 found[id(state)] = super().spread([state], w, size)[0]
         return [found[id(state)] for state in heard]
 
-    def settle(self, messages: Sequence[Tensor], w: Any, size: Size) -> list[Tensor]:
+    def settle(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
         """Add b to every message."""
-        return [super(Shared, self).settle([message], w, size)[0] for message in messages]
+        return [super(SharedLinear, self).settle([message], w, size)[0] for message in messages]
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class NearIdentity(Transform):
     decay: Number = 0.5  # λ
     star: Flag = False
 
-    def weights(self, size: Size, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
         """W (d, d), or (2d, d) for the star."""
         d = size.d_in
         return {"W": matrix(2 * d if self.star else d, d, "uniform_out")}

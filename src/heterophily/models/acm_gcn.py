@@ -4,27 +4,27 @@ from dataclasses import replace
 
 from heterophily.core.spaces import Choice
 from heterophily.htmp.adaptive import AdaptiveSum
-from heterophily.htmp.guidance import Rest, RowMean, Uniform
+from heterophily.htmp.guidance import Complement, Ones, RowMean
 from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 EXTRA = Setting("extra_self_loop")
-STRUCTURE = replace((Raw(loops=EXTRA) * Uniform()).hearing("nodes"), activation="after")
+STRUCTURE = replace((Raw(loops=EXTRA) * Ones()).hearing("nodes"), activation="after")
 
 ACM_GCN = Recipe(
     name="acm-gcn",
     title="ACM-GCN",
     paper="Luan et al., Revisiting heterophily for graph neural networks, NeurIPS 2022",
     channels=(
-        Ego() * Uniform(),
+        Ego() * Ones(),
         WithSelf(EXTRA) * RowMean(),
-        WithSelf(EXTRA) * Rest(RowMean()),
+        WithSelf(EXTRA) * Complement(RowMean()),
         STRUCTURE.only_when(Setting("structure_channel")),
     ),
     combine=AdaptiveSum(norm=Setting("layer_norm_in_attention")),
-    transform=Own(bias="none", law="uniform_out"),
+    transform=Linear(bias="none", law="uniform_out"),
     message_activation=Setting("relu_first"),
     equation="Z = κ Σ_c α_c ⊙ H_c, H_L = relu(P Z W_L), H_H = relu((I-P) Z W_H), H_I = relu(Z W_I), "
     "P = R(A + I), α = softmax([sig(H_c a_c)] V / C)",

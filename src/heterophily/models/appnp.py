@@ -3,21 +3,21 @@
 from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Predict
-from heterophily.htmp.guidance import SymmetricMean, Uniform
+from heterophily.htmp.guidance import Ones, SymmetricMean
 from heterophily.htmp.neighborhoods import Ego, WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
-from heterophily.htmp.transform import Keep
+from heterophily.htmp.transform import NoTransform
 
 APPNP = Recipe(
     name="appnp",
     title="APPNP",
     paper="Gasteiger et al., Predict then propagate: graph neural networks meet personalized "
     "PageRank, ICLR 2019",
-    channels=((Ego() * Uniform()).hearing("first"), WithSelf() * SymmetricMean()),
+    channels=((Ego() * Ones()).hearing("first"), WithSelf() * SymmetricMean()),
     combine=WeightedAdd(Setting("teleport")),
     encoder=Predict(bias=False, dropout=Setting("dropout")),
-    transform=Keep(),
+    transform=NoTransform(),
     dropout=Dropout(input=Setting("dropout"), edge=Setting("edge_dropout")),
     activation="none",
     decayed=("encoder.inner.*",),

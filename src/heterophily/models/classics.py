@@ -7,13 +7,13 @@ rows of their own.
 from dataclasses import replace
 
 from heterophily.core.spaces import Choice
-from heterophily.htmp.combine import Add, Only
-from heterophily.htmp.encoder import Embed, Link
-from heterophily.htmp.guidance import RowMean, Uniform
+from heterophily.htmp.combine import Add, SingleChannel
+from heterophily.htmp.encoder import Embed, LINKXEncoder
+from heterophily.htmp.guidance import Ones, RowMean
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 from heterophily.models.gat import GAT
 from heterophily.models.gcn import GCN
 
@@ -65,9 +65,9 @@ SAGE = Recipe(
     name="sage",
     title="SAGE",
     paper="Hamilton et al., Inductive representation learning on large graphs, NeurIPS 2017",
-    channels=(Ego() * Uniform(), Raw() * RowMean()),
+    channels=(Ego() * Ones(), Raw() * RowMean()),
     combine=Add(),
-    transform=Own(law="linear", biased=(1,)),
+    transform=Linear(law="linear", biased=(1,)),
     equation="Z = Z W_0 + R Z W_1 + b",
 )
 
@@ -82,10 +82,10 @@ LINKX = Recipe(
     title="LINKX",
     paper="Lim et al., Large scale learning on non-homophilous graphs: new benchmarks and strong simple "
     "methods, NeurIPS 2021",
-    channels=(Ego() * Uniform(),),
-    combine=Only(),
-    encoder=Link(),
-    transform=Own(law="linear"),
+    channels=(Ego() * Ones(),),
+    combine=SingleChannel(),
+    encoder=LINKXEncoder(),
+    transform=Linear(law="linear"),
     dropout=Dropout(layer=P),
     equation="Z⁰ = relu([h_A ‖ h_X] W + b + h_A + h_X), h_A = A W_A + b_A, h_X = X W_X + b_X; then an MLP",
     settings={"n_layers": 1, "weight_decay": 1e-3},

@@ -5,15 +5,15 @@ from dataclasses import replace
 from heterophily.core import spaces as space
 from heterophily.core.spaces import Choice
 from heterophily.htmp.adaptive import DegreeGatedSum
-from heterophily.htmp.belief import Belief, Desired, Prototypes
-from heterophily.htmp.encoder import Embed, EmbedBoth
+from heterophily.htmp.belief import CompatibilityEstimate, CompatibilityWeights, Prototypes
+from heterophily.htmp.encoder import Embed, FeaturesAndStructure
 from heterophily.htmp.fuse import ConcatLayers
-from heterophily.htmp.guidance import RowMean, Uniform
+from heterophily.htmp.guidance import Ones, RowMean
 from heterophily.htmp.losses import Discrimination
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 P = Setting("dropout")
 
@@ -22,20 +22,22 @@ CMGNN = Recipe(
     title="CMGNN",
     paper="Zheng et al., Revisiting the message passing in heterophilous graph neural networks, 2024",
     channels=(
-        Ego() * Uniform(),
+        Ego() * Ones(),
         Raw() * RowMean(),
-        (Prototypes() * Desired()).hearing("prototypes"),
+        (Prototypes() * CompatibilityWeights()).hearing("prototypes"),
     ),
     combine=DegreeGatedSum(),
     fuse=ConcatLayers(),
-    encoder=Setting("structure", choose=(EmbedBoth(P, Setting("structure_dropout")), Embed())),
-    transform=Own(bias="none", law="uniform_out"),
+    encoder=Setting(
+        "structure", choose=(FeaturesAndStructure(P, Setting("structure_dropout")), Embed())
+    ),
+    transform=Linear(bias="none", law="uniform_out"),
     head=Head(),
     dropout=Dropout(input=P, head=P),
     activation="none",
     message_activation=Setting("relu_first"),
     losses=(Discrimination(Setting("discrimination_weight")),),
-    belief=Belief(
+    belief=CompatibilityEstimate(
         Setting("supplementary_labels"),
         Setting("prototype_index"),
         Setting("degree_weight"),

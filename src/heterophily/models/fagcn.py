@@ -3,11 +3,11 @@
 from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Embed
-from heterophily.htmp.guidance import SignedAttention, Uniform
+from heterophily.htmp.guidance import Ones, SignedAttention
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
-from heterophily.htmp.transform import Keep
+from heterophily.htmp.transform import NoTransform
 
 P = Setting("dropout")
 
@@ -15,10 +15,10 @@ FAGCN = Recipe(
     name="fagcn",
     title="FAGCN",
     paper="Bo et al., Beyond low-frequency information in graph convolutional networks, AAAI 2021",
-    channels=((Ego() * Uniform()).hearing("first"), Raw() * SignedAttention()),
+    channels=((Ego() * Ones()).hearing("first"), Raw() * SignedAttention()),
     combine=WeightedAdd(Setting("ego_weight"), 1.0),
     encoder=Embed(law="glorot_normal", bias_law="linear", gain=1.414, dropout=P, drop_output=True),
-    transform=Keep(),
+    transform=NoTransform(),
     head=Head(law="glorot_normal", bias_law="linear", gain=1.414),
     dropout=Dropout(input=P, edge=P),
     activation="none",

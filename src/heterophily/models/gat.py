@@ -5,14 +5,14 @@ from heterophily.htmp.guidance import Attention
 from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 GAT = Recipe(
     name="gat",
     title="GAT",
     paper="Veličković et al., Graph attention networks, ICLR 2018",
     channels=(WithSelf() * Attention(),),
-    transform=Own(
+    transform=Linear(
         law="glorot_normal",
         gain=2**0.5,
         n_heads=Setting("n_heads"),

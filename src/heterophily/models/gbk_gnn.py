@@ -2,12 +2,12 @@
 
 from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import Add
-from heterophily.htmp.guidance import Gate, Uniform
+from heterophily.htmp.guidance import Gate, Ones
 from heterophily.htmp.losses import GateLoss
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 NEIGHBORS = Raw(loops=Setting("gate_self_loops"))
 
@@ -17,12 +17,12 @@ GBK_GNN = Recipe(
     paper="Du et al., GBK-GNN: gated bi-kernel graph neural networks for modeling both homophily and "
     "heterophily, WWW 2022",
     channels=(
-        Ego() * Uniform(),
+        Ego() * Ones(),
         NEIGHBORS * Gate(),
         NEIGHBORS * Gate(other=True, hears=Setting("hetero_message")),
     ),
     combine=Add(),
-    transform=Own(
+    transform=Linear(
         law=("linear", "glorot", "glorot"),
         bias_law="linear",
         biased=(1, 2),

@@ -3,7 +3,7 @@
 from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Embed
-from heterophily.htmp.guidance import SymmetricMean, Uniform
+from heterophily.htmp.guidance import Ones, SymmetricMean
 from heterophily.htmp.neighborhoods import Ego, WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Apart, Dropout, Head, Recipe
@@ -15,7 +15,7 @@ GCNII = Recipe(
     name="gcnii",
     title="GCNII",
     paper="Chen et al., Simple and deep graph convolutional networks, ICML 2020",
-    channels=((Ego() * Uniform()).hearing("first"), WithSelf() * SymmetricMean()),
+    channels=((Ego() * Ones()).hearing("first"), WithSelf() * SymmetricMean()),
     combine=WeightedAdd(Setting("initial_residual")),
     encoder=Embed(),
     transform=NearIdentity(decay=Setting("identity_decay"), star=Setting("star")),

@@ -6,7 +6,7 @@ from heterophily.htmp.guidance import RelationMean
 from heterophily.htmp.neighborhoods import Ego, Geometric
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 MEAN = RelationMean(Setting("degree"), Setting("overlap"))
 
@@ -23,7 +23,7 @@ GEOM_GCN = Recipe(
         Ego() * MEAN,
     ),
     combine=Concat(last="mean"),
-    transform=Own(bias="none"),
+    transform=Linear(bias="none"),
     equation="H_r = D_n^(-1/2) A_r D_n^(-1/2) drop(Z) W_r; relu([H_1 ‖ .. ‖ H_9]), at the end the mean",
     settings={
         "width": 32,

@@ -2,13 +2,13 @@
 
 from heterophily.core.spaces import Choice
 from heterophily.htmp.adaptive import GlobalSum
-from heterophily.htmp.guidance import Uniform
+from heterophily.htmp.guidance import Ones
 from heterophily.htmp.neighborhoods import Ego, Signed
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.relations import SignedSimilarity
-from heterophily.htmp.skip import DecayedSkip
-from heterophily.htmp.transform import Shared
+from heterophily.htmp.skip import DecayedResidual
+from heterophily.htmp.transform import SharedLinear
 
 GGCN = Recipe(
     name="ggcn",
@@ -16,13 +16,13 @@ GGCN = Recipe(
     paper="Yan et al., Two sides of the same coin: heterophily and oversmoothing in graph "
     "convolutional neural networks, ICDM 2022",
     channels=(
-        Ego() * Uniform(),
+        Ego() * Ones(),
         Signed(1) * SignedSimilarity(1, Setting("normalisation")),
         Signed(-1) * SignedSimilarity(-1, Setting("normalisation")),
     ),
     combine=GlobalSum(),
-    transform=Shared(bias="before", law="linear"),
-    skip=DecayedSkip(Setting("decay_rate"), dropout=Setting("dropout")),
+    transform=SharedLinear(bias="before", law="linear"),
+    skip=DecayedResidual(Setting("decay_rate"), dropout=Setting("dropout")),
     dropout=Dropout(input=Setting("dropout")),
     activation="none",
     equation="Z = ς (ω_1 (Â ⊙ τ ⊙ relu(cos)) U - ω_2 (Â ⊙ τ ⊙ relu(-cos)) U + ω_3 U), U = Z W + b",

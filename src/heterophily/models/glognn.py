@@ -2,13 +2,13 @@
 
 from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import WeightedAdd
-from heterophily.htmp.encoder import PredictBoth
-from heterophily.htmp.guidance import Uniform
+from heterophily.htmp.encoder import PredictFromBoth
+from heterophily.htmp.guidance import Ones
 from heterophily.htmp.neighborhoods import AllPairs, Ego
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
-from heterophily.htmp.relations import ClosedForm
-from heterophily.htmp.transform import Keep
+from heterophily.htmp.relations import ClosedFormCoefficients
+from heterophily.htmp.transform import NoTransform
 
 GLOGNN = Recipe(
     name="glognn",
@@ -16,15 +16,15 @@ GLOGNN = Recipe(
     paper="Li et al., Finding global homophily in graph neural networks when meeting heterophily, "
     "ICML 2022",
     channels=(
-        (Ego() * Uniform()).hearing("first"),
+        (Ego() * Ones()).hearing("first"),
         AllPairs()
-        * ClosedForm(
+        * ClosedFormCoefficients(
             *(Setting(name) for name in ("alpha", "beta", "gamma", "n_orders", "variant"))
         ),
     ),
     combine=WeightedAdd(Setting("gamma")),
-    encoder=PredictBoth(dropout=Setting("dropout"), share=Setting("delta")),
-    transform=Keep(),
+    encoder=PredictFromBoth(dropout=Setting("dropout"), share=Setting("delta")),
+    transform=NoTransform(),
     dropout=Dropout(input=Setting("dropout", when="feature_dropout")),
     activation="none",
     equation="H^l = (1-γ) Z* H^(l-1) + γ H⁰, "

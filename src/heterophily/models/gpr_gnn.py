@@ -2,21 +2,21 @@
 
 from heterophily.core.spaces import Choice
 from heterophily.htmp.encoder import Predict
-from heterophily.htmp.fuse import AdaptiveLayers
+from heterophily.htmp.fuse import WeightedLayerSum
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
-from heterophily.htmp.transform import Keep
+from heterophily.htmp.transform import NoTransform
 
 GPR_GNN = Recipe(
     name="gpr-gnn",
     title="GPR-GNN",
     paper="Chien et al., Adaptive universal generalized PageRank graph neural network, ICLR 2021",
     channels=(WithSelf() * SymmetricMean(),),
-    fuse=AdaptiveLayers(Setting("teleport"), Setting("gamma_init")),
+    fuse=WeightedLayerSum(Setting("teleport"), Setting("gamma_init")),
     encoder=Predict(dropout=Setting("dropout"), output_dropout=Setting("propagation_dropout")),
-    transform=Keep(),
+    transform=NoTransform(),
     dropout=Dropout(input=Setting("dropout")),
     activation="none",
     decayed=("encoder.*", Setting("decay_gamma", choose=("fuse.*", "-"))),

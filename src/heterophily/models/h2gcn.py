@@ -8,7 +8,7 @@ from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.neighborhoods import Hop
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
-from heterophily.htmp.transform import Keep
+from heterophily.htmp.transform import NoTransform
 
 H2GCN = Recipe(
     name="h2gcn",
@@ -22,7 +22,7 @@ H2GCN = Recipe(
     combine=Concat(),
     fuse=ConcatLayers(),
     encoder=Embed(activation=Setting("activation"), bias=False, law="glorot"),
-    transform=Keep(),
+    transform=NoTransform(),
     head=Head(bias=False, law="glorot"),
     dropout=Dropout(head=Setting("dropout")),
     activation="none",

@@ -2,13 +2,13 @@
 
 from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import LearnedAdd
-from heterophily.htmp.guidance import Uniform
+from heterophily.htmp.guidance import Ones
 from heterophily.htmp.losses import AttributeLoss, PropagationLoss
 from heterophily.htmp.neighborhoods import Ego, PathCounts
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Apart, Dropout, Head, Recipe
 from heterophily.htmp.relations import EstimatedHomophily
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 HOG_GCN = Recipe(
     name="hog-gcn",
@@ -16,12 +16,12 @@ HOG_GCN = Recipe(
     paper="Wang et al., Powerful graph convolutional networks with adaptive propagation mechanism for "
     "homophily and heterophily, AAAI 2022",
     channels=(
-        Ego() * Uniform(),
+        Ego() * Ones(),
         PathCounts(2, Setting("hop_weights"))
         * EstimatedHomophily(width=Setting("attribute_width")),
     ),
     combine=LearnedAdd(),
-    transform=Own(bias="none", law="uniform_out"),
+    transform=Linear(bias="none", law="uniform_out"),
     head=Head(),
     dropout=Dropout(layer=Setting("dropout")),
     widths=(Setting("width"), Setting("second_width")),

@@ -7,7 +7,7 @@ from heterophily.htmp.losses import GroupLasso
 from heterophily.htmp.neighborhoods import Power
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 EXTRA = Setting("extra_self_loop")
 
@@ -18,12 +18,12 @@ MIXHOP = Recipe(
     "neighborhood mixing, ICML 2019",
     channels=tuple(Power(j, EXTRA) * SymmetricMean() for j in range(3)),
     combine=Concat(),
-    transform=Own(bias="hidden", bias_law="glorot_row"),
+    transform=Linear(bias="hidden", bias_law="glorot_row"),
     head=Head(),
     dropout=Dropout(message=Setting("dropout")),
     activation="none",
     message_activation="before",
-    linear_end=True,
+    linear_last_layer=True,
     losses=(GroupLasso(Setting("lasso_weight")),),
     equation="Z^1 = [P^j relu(drop(X W_j + b_j))]_j, Z^2 = [P^j drop(Z^1 W_j) + b_j]_j, P = S(A + I)",
     settings={

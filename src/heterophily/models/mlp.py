@@ -1,17 +1,17 @@
 """MLP: features alone, the graph ignored."""
 
 from heterophily.core.spaces import Choice
-from heterophily.htmp.guidance import Uniform
+from heterophily.htmp.guidance import Ones
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.recipe import Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 MLP = Recipe(
     name="mlp",
     title="MLP",
     paper="Rumelhart et al., Learning representations by back-propagating errors, Nature 1986",
-    channels=(Ego() * Uniform(),),
-    transform=Own(law="linear"),
+    channels=(Ego() * Ones(),),
+    transform=Linear(law="linear"),
     equation="Z^l = relu(drop(Z^(l-1)) W_l + b_l)",
     settings={"learning_rate": 0.01, "weight_decay": 0.0},
     space={

@@ -1,23 +1,23 @@
 """OrderedGNN: a gate that orders the dimensions of the node and of its neighborhood."""
 
 from heterophily.core.spaces import Choice
-from heterophily.htmp.combine import AdaptiveConcat
+from heterophily.htmp.combine import OrderedGate
 from heterophily.htmp.encoder import Embed
-from heterophily.htmp.guidance import RowMean, Uniform
+from heterophily.htmp.guidance import Ones, RowMean
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
-from heterophily.htmp.transform import Keep
+from heterophily.htmp.transform import NoTransform
 
 ORDERED_GNN = Recipe(
     name="ordered-gnn",
     title="OrderedGNN",
     paper="Song et al., Ordered GNN: ordering message passing to deal with heterophily and "
     "over-smoothing, ICLR 2023",
-    channels=(Ego() * Uniform(), Raw() * RowMean()),
-    combine=AdaptiveConcat(Setting("n_chunks"), Setting("shared_gate"), Setting("gate")),
+    channels=(Ego() * Ones(), Raw() * RowMean()),
+    combine=OrderedGate(Setting("n_chunks"), Setting("shared_gate"), Setting("gate")),
     encoder=Embed(Setting("n_input_layers"), norm=True, dropout=Setting("dropout")),
-    transform=Keep(),
+    transform=NoTransform(),
     head=Head(),
     dropout=Dropout(
         input=Setting("dropout"), layer=Setting("layer_dropout"), head=Setting("dropout")

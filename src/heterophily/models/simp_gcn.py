@@ -2,28 +2,28 @@
 
 from heterophily.core.spaces import Choice
 from heterophily.htmp.adaptive import SimilaritySum
-from heterophily.htmp.guidance import SymmetricMean, Uniform
+from heterophily.htmp.guidance import Ones, SymmetricMean
 from heterophily.htmp.losses import SimilarityLoss
 from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
-from heterophily.htmp.transform import Shared
+from heterophily.htmp.transform import SharedLinear
 
 SIMP_GCN = Recipe(
     name="simp-gcn",
     title="SimP-GCN",
     paper="Jin et al., Node similarity preserving graph convolutional networks, WSDM 2021",
     channels=(
-        Ego() * Uniform(),
+        Ego() * Ones(),
         WithSelf() * SymmetricMean(),
         FeatureNeighbors(k=Setting("n_neighbors")) * SymmetricMean(),
     ),
     combine=SimilaritySum(Setting("ego_weight"), Setting("score_bias_init")),
-    transform=Shared(),
+    transform=SharedLinear(),
     dropout=Dropout(layer=Setting("dropout")),
     activation="none",
     message_activation="after",
-    linear_end=True,
+    linear_last_layer=True,
     losses=(SimilarityLoss(Setting("similarity_weight")),),
     equation="Z = s ⊙ f(S° Z W + b) + (1-s) ⊙ f(S_f Z W + b) + γ k ⊙ f(Z W + b), s = sig(Z a + β)",
     settings={

@@ -6,7 +6,7 @@ from heterophily.htmp.guidance import Attention
 from heterophily.htmp.neighborhoods import CommonNeighbors, FeatureNeighbors, WithSelf
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Head, Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 P = Setting("dropout")
 NEAREST = FeatureNeighbors(
@@ -23,7 +23,7 @@ UGCN = Recipe(
         NEAREST * Attention(law="column"),
     ),
     combine=AttentionSum(head=Setting("head")),
-    transform=Own(
+    transform=Linear(
         bias="none",
         law="glorot_normal",
         gain=2**0.5,

@@ -2,11 +2,11 @@
 
 from heterophily.core.spaces import Choice
 from heterophily.htmp.combine import Add
-from heterophily.htmp.guidance import Attention, Uniform
+from heterophily.htmp.guidance import Attention, Ones
 from heterophily.htmp.neighborhoods import Ego, Raw, Structural
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 MAX_DEPTH = 10
 WITHIN = Attention(aggregate=Setting("aggregate"), law="relation")
@@ -17,7 +17,7 @@ WRGNN = Recipe(
     paper="Suresh et al., Breaking the limit of graph neural networks by improving the assortativity of "
     "graphs with local mixing patterns, KDD 2021",
     channels=(
-        Ego() * Uniform(),
+        Ego() * Ones(),
         Raw(weight=Setting("raw_weight")) * WITHIN,
         *(
             (Structural(t, Setting("depth"), Setting("duplicates")) * WITHIN).only_when(
@@ -27,7 +27,7 @@ WRGNN = Recipe(
         ),
     ),
     combine=Add(),
-    transform=Own(biased=(0,)),
+    transform=Linear(biased=(0,)),
     dropout=Dropout(layer=Setting("dropout")),
     equation="Z = Z W_0 + b + Σ_r M_r, M_r[i] = mean or sum over j in N_r(i) of α_ij ω_ij U_j, U = Z W_r",
     settings={

@@ -9,7 +9,7 @@ from heterophily.core.sparse import Matrix
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.neighborhoods import CommonNeighbors, Ego, Hop, PathCounts
 from heterophily.htmp.recipe import Recipe
-from heterophily.htmp.transform import Own
+from heterophily.htmp.transform import Linear
 
 LEARNED = 3  # times that a message costs more if its weights have gradients
 DENSE = 3  # times that a full product is faster than a sparse one
@@ -20,8 +20,8 @@ def cost_of(recipe: Recipe, graph: Graph) -> float:
     """Operations of an epoch, in units of a sparse product."""
     settings, x, n = recipe.settings, graph.features, graph.n_nodes
     stored = x.pattern.n_entries if isinstance(x, Matrix) else x.numel()
-    own = isinstance(recipe.transform, Own)
-    heads = max(int(recipe.transform.n_heads), 1) if isinstance(recipe.transform, Own) else 1
+    own = isinstance(recipe.transform, Linear)
+    heads = max(int(recipe.transform.n_heads), 1) if isinstance(recipe.transform, Linear) else 1
     width, channels = int(settings["width"]), len(recipe.channels)
     sent = sum(_entries(channel, graph) for channel in recipe.channels)
     layer = sent + channels * n * (width / DENSE + PASSES)
@@ -36,4 +36,4 @@ def _entries(channel: Channel, graph: Graph) -> float:
     entries = float(graph.symmetric.n_entries * max(hood.power, 1))
     if isinstance(hood, CommonNeighbors) or (isinstance(hood, Hop | PathCounts) and hood.k > 1):
         entries = min(float(graph.symmetric.degrees.double().square().sum()), float(n * n))
-    return entries * (LEARNED if guidance.reads or guidance.per_entry else 1)
+    return entries * (LEARNED if guidance.reads or guidance.weight_per_entry else 1)

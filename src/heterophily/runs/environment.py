@@ -11,7 +11,7 @@ import torch
 LIBRARIES = ("heterophily", "torch", "numpy", "scipy", "scikit-learn")
 
 
-def fingerprint(threads: int | None = None) -> dict[str, Any]:
+def describe_environment(threads: int | None = None) -> dict[str, Any]:
     """Versions, processor, graphics card and number of threads, by default of this process."""
     return {**_fixed(), "threads": threads or torch.get_num_threads()}
 

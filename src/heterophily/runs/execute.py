@@ -19,17 +19,17 @@ from joblib import Parallel, delayed
 
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.runs.engines import ENGINES, engine_of
-from heterophily.runs.job import Cell
+from heterophily.runs.job import Job
 from heterophily.runs.record import Record, find_record, path_of, write_record
 from heterophily.runs.supervise import Outcome, stopping, supervise
-from heterophily.runs.worker import Limits, Terms, now, settled
+from heterophily.runs.worker import Limits, RunOptions, find_finished_record, now
 from heterophily.views.progress import Display
 
 WAIT = 2.0  # seconds before looking again at cells that another command runs
 
 
 def bench(
-    cells: Sequence[Cell],
+    cells: Sequence[Job],
     folder: Path,
     *,
     workers: int | None = None,
@@ -47,8 +47,8 @@ def bench(
     cores = _cores()
     workers = min(workers or cores, max(len(cells), 1))
     threads = max(1, cores // workers) if engine == "local" else 1
-    terms = Terms(now(), threads, limits or Limits(), retry)
-    found = [settled(path_of(folder, cell.blank), terms) for cell in cells]
+    terms = RunOptions(now(), threads, limits or Limits(), retry)
+    found = [find_finished_record(path_of(folder, cell.blank), terms) for cell in cells]
     missing = [cell for cell, record in zip(cells, found, strict=True) if record is None]
     display = Display([r for r in found if r], missing, workers=workers, quiet=quiet)
     unwritten = ""
@@ -72,7 +72,7 @@ def bench(
     return _records(cells, folder)
 
 
-def _records(cells: Sequence[Cell], folder: Path) -> list[Record]:
+def _records(cells: Sequence[Job], folder: Path) -> list[Record]:
     found = [find_record(path_of(folder, cell.blank)) for cell in cells]
     gone = [cell for cell, record in zip(cells, found, strict=True) if record is None]
     if gone:
@@ -83,7 +83,9 @@ def _records(cells: Sequence[Cell], folder: Path) -> list[Record]:
     return [record for record in found if record is not None]
 
 
-def _outcomes(cells: Iterable[Cell], folder: Path, terms: Terms, workers: int) -> Iterator[Outcome]:
+def _outcomes(
+    cells: Iterable[Job], folder: Path, terms: RunOptions, workers: int
+) -> Iterator[Outcome]:
     """Outcomes as they come."""
     parallel = Parallel(
         n_jobs=workers, batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered"
@@ -92,12 +94,12 @@ def _outcomes(cells: Iterable[Cell], folder: Path, terms: Terms, workers: int) -
     yield from parallel(jobs)
 
 
-def _kept(outcome: Outcome, folder: Path, terms: Terms) -> Outcome:
+def _kept(outcome: Outcome, folder: Path, terms: RunOptions) -> Outcome:
     """The outcome with the record that is here; one of another machine that is not is written."""
     if outcome.record is None or outcome.word:
         return outcome
     try:
-        here = settled(path_of(folder, outcome.record), terms)
+        here = find_finished_record(path_of(folder, outcome.record), terms)
         if here is None:
             write_record(folder, outcome.record)
     except OSError as error:

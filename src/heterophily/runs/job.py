@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -37,11 +38,32 @@ MODELS = (
 )
 DATASETS = tuple(name for name, dataset in CATALOG.items() if dataset.in_paper)
 WORDS = ("title", "paper", "equation", "deviations", "space", "reference")  # do not change results
+STORED_NAMES = {
+    "SingleChannel": "Only",
+    "Linear": "Own",
+    "SharedLinear": "Shared",
+    "NoTransform": "Keep",
+    "RawFeatures": "AsIs",
+    "FeaturesAndStructure": "EmbedBoth",
+    "PredictFromBoth": "PredictBoth",
+    "LINKXEncoder": "Link",
+    "Complement": "Rest",
+    "CompatibilityWeights": "Desired",
+    "OrderedGate": "AdaptiveConcat",
+    "LastLayer": "Last",
+    "WeightedLayerSum": "AdaptiveLayers",
+    "DecayedResidual": "DecayedSkip",
+    "AttributeModel": "Attributes",
+    "ClosedFormCoefficients": "ClosedForm",
+    "CompatibilityEstimate": "Belief",
+    "Ones": "Uniform",
+    "linear_last_layer": "linear_end",
+}
 LIBRARIES = {"heterophily", "torch", *sys.stdlib_module_names}  # a version tells what their code is
 
 
 @dataclass(frozen=True)
-class Cell:
+class Job:
     """One run to be: a model with its settings on a split of a dataset."""
 
     model: str  # a name, or the path of a file with a recipe
@@ -68,13 +90,13 @@ def plan(
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     own: Mapping[str, Tables] | None = None,
-) -> list[Cell]:
+) -> list[Job]:
     """All cells, cheapest first. The run on the i-th split of a graph has the seed `seed` + i.
 
     A setting comes from the recipe, then from the table of the dataset, then from `settings`. The table is
     the committed one, unless `own` has one for the name of the recipe.
     """
-    recipes = {whole_path(model): find_recipe(model) for model in models}
+    recipes = {absolute_path(model): find_recipe(model) for model in models}
     _distinct("models", {model: recipe.name for model, recipe in recipes.items()})
     _distinct("graphs", {source: graph.name for source, graph in graphs.items()})
     cells = []
@@ -85,12 +107,12 @@ def plan(
             decided = recipe.with_settings(**values)
             preset = str(values.get("preset", "published"))
             origin = "command line" if settings else source_of(*place)
-            for name in chosen_splits(graph, splits):
+            for name in parse_splits(graph, splits):
                 _check_scored(graph, name)
                 number = seed + list(graph.splits).index(name)
                 blank = _blank(decided, graph, name, number, preset, origin)
                 cost = cost_of(decided, graph)
-                cells.append(Cell(model, _whole_source(source), name, values, blank, cost))
+                cells.append(Job(model, _whole_source(source), name, values, blank, cost))
     return sorted(cells, key=lambda cell: cell.cost)
 
 
@@ -98,14 +120,14 @@ def _check_scored(graph: Graph, name: str) -> None:
     """Refuse a split on which no model could be chosen or scored."""
     parts = graph.split(name).parts
     for part, why in (("val", "to know when to stop"), ("test", "to compare models on")):
-        if not bool(graph.labelled[parts[part]].any()):
+        if not bool(graph.labeled[parts[part]].any()):
             raise HeterophilyError(
                 f"split {name} of {graph.name} has no labelled {part} nodes {why}; give it some "
                 "(random_splits draws splits), or use `fit`, which needs none"
             )
 
 
-def whole_path(model: str) -> str:
+def absolute_path(model: str) -> str:
     """A file with a recipe from the root, for workers that stand elsewhere; a name as it is."""
     return str(Path(model).resolve()) if model.endswith(".py") else model
 
@@ -127,7 +149,7 @@ def _distinct(kind: str, names: Mapping[str, str]) -> None:
 
 def _blank(recipe: Recipe, graph: Graph, split: str, seed: int, preset: str, source: str) -> Record:
     return Record(
-        key=key_of(recipe, graph, split, seed),
+        key=job_key(recipe, graph, split, seed),
         model=recipe.name,
         dataset=graph.name,
         split=split,
@@ -146,26 +168,33 @@ def decide(model: str, values: Mapping[str, Any]) -> Recipe:
     return find_recipe(model).with_settings(**values)
 
 
-def key_of(recipe: Recipe, graph: Graph, split: str, seed: int) -> str:
+def job_key(recipe: Recipe, graph: Graph, split: str, seed: int) -> str:
     """A digest of all that decides the result of a run."""
-    nodes = nodes_of(graph.split(split))
+    nodes = split_digest(graph.split(split))
     return digest([identity_of(recipe), graph.checksum, nodes, seed, RESULTS_VERSION])
 
 
 def identity_of(recipe: Recipe) -> str:
     """A digest of everything in a decided recipe that changes results."""
     silent = {name: type(getattr(recipe, name))() for name in WORDS}
-    text = repr(dataclasses.replace(recipe, **silent))
+    text = _stored_names(repr(dataclasses.replace(recipe, **silent)))
     if " at 0x" in text:
         raise HeterophilyError(
             f"{recipe.name} has a part that does not print what it is, so that no run could be told from "
             "another; make it a frozen dataclass"
         )
-    code = own_code(recipe)
+    code = user_code(recipe)
     return digest([text, code] if code else text)
 
 
-def own_code(recipe: Recipe) -> list[str]:
+def _stored_names(text: str) -> str:
+    """Use the names that parts had when the stored records were written."""
+    for name, stored in STORED_NAMES.items():
+        text = re.sub(rf"\b{name}(?=[(=])", stored, text)
+    return text
+
+
+def user_code(recipe: Recipe) -> list[str]:
     """The files of parts that are not of this library: their names do not tell what they do."""
     kinds = {kind for part in _parts(recipe) for kind in type(part).__mro__ if _is_own(kind)}
     functions = [f for kind in kinds for value in vars(kind).values() for f in _functions(value)]
@@ -194,12 +223,12 @@ def _parts(value: Any) -> Iterator[Any]:
             yield from _parts(getattr(value, each.name))
 
 
-def nodes_of(split: Split) -> str:
+def split_digest(split: Split) -> str:
     """A digest of the nodes of a split."""
     return digest([nodes.tolist() for nodes in split.parts.values()])
 
 
-def chosen_splits(graph: Graph, text: str) -> list[str]:
+def parse_splits(graph: Graph, text: str) -> list[str]:
     """Names of splits from `all`, `0-9` or `0,3,5`, in the graph's order."""
     if not graph.splits:
         raise HeterophilyError(
@@ -225,7 +254,7 @@ def _named(graph: Graph, piece: str) -> list[str]:
     raise HeterophilyError(f'no split of {graph.name} "{piece}"; there are {known}')
 
 
-def chosen_names(text: str, everything: Iterable[str]) -> list[str]:
+def parse_names(text: str, everything: Iterable[str]) -> list[str]:
     """Names from `all` or a list with commas, without repetition."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     chosen = [n for name in names for n in (everything if name == "all" else (name,))]

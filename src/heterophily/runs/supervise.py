@@ -16,9 +16,18 @@ from typing import Any
 import psutil
 from filelock import Timeout
 
-from heterophily.runs.job import Cell
+from heterophily.runs.job import Job
 from heterophily.runs.record import Record, path_of, write_record
-from heterophily.runs.worker import BUSY, UNWRITTEN, Limits, Terms, failed, locked, settled, work
+from heterophily.runs.worker import (
+    BUSY,
+    UNWRITTEN,
+    Limits,
+    RunOptions,
+    failed,
+    find_finished_record,
+    locked,
+    work,
+)
 
 POLL = 0.1  # seconds between two looks
 LAST_BREATH = 20.0  # seconds that a process may need to end after its watcher let go of it
@@ -30,16 +39,16 @@ _asking = threading.Lock()  # whoever starts a process or asks whether one has e
 class Outcome:
     """What became of a cell: its record, or a word on why there is none."""
 
-    cell: Cell
+    cell: Job
     record: Record | None
     word: str = ""  # busy, unwritten, stopped
     reason: str = ""  # why it is unwritten
 
 
-def supervise(cell: Cell, folder: Path, terms: Terms) -> Outcome:
+def supervise(cell: Job, folder: Path, terms: RunOptions) -> Outcome:
     """Run a cell in a process of its own and see it through."""
     path = path_of(folder, cell.blank)
-    record = settled(path, terms)
+    record = find_finished_record(path, terms)
     if record is not None or stopping.is_set():
         return Outcome(cell, record, "" if record else "stopped")
     ours, theirs = _context().Pipe()
@@ -53,7 +62,7 @@ def supervise(cell: Cell, folder: Path, terms: Terms) -> Outcome:
             theirs.close()
         kind, reason = _watch(child, terms.limits)
         told = _heard(ours)
-    record = settled(path, terms)  # also if it was killed right after writing
+    record = find_finished_record(path, terms)  # also if it was killed right after writing
     if record is not None:
         return Outcome(cell, record)
     if kind == "interrupted" or child.exitcode == BUSY:
@@ -65,12 +74,12 @@ def supervise(cell: Cell, folder: Path, terms: Terms) -> Outcome:
     return _failed(cell, folder, terms, kind, reason)
 
 
-def _failed(cell: Cell, folder: Path, terms: Terms, kind: str, reason: str) -> Outcome:
+def _failed(cell: Job, folder: Path, terms: RunOptions, kind: str, reason: str) -> Outcome:
     """Record a failure, unless another command runs the cell by now or has finished it."""
     record = failed(cell, kind, reason, threads=terms.threads)
     try:
         with locked(cell, folder).acquire(timeout=LAST_BREATH):
-            other = settled(path_of(folder, cell.blank), terms)
+            other = find_finished_record(path_of(folder, cell.blank), terms)
             if other is None:
                 write_record(folder, record)
     except Timeout:

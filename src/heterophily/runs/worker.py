@@ -26,8 +26,8 @@ from heterophily.core.files import NO_ROOM
 from heterophily.core.graph import Graph
 from heterophily.data.loading import open_graph
 from heterophily.htmp.network import Network
-from heterophily.runs.environment import fingerprint
-from heterophily.runs.job import Cell, decide, key_of
+from heterophily.runs.environment import describe_environment
+from heterophily.runs.job import Job, decide, job_key
 from heterophily.runs.record import Record, find_record, path_of, write_record
 from heterophily.training.trainer import train
 
@@ -45,7 +45,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Terms:
+class RunOptions:
     """On which terms a command runs its cells."""
 
     since: str  # when the command began
@@ -54,7 +54,7 @@ class Terms:
     retry: bool = False  # whether cells that failed before run again
 
 
-def work(cell: Cell, folder: Path, terms: Terms, alive: Any) -> None:
+def work(cell: Job, folder: Path, terms: RunOptions, alive: Any) -> None:
     """Run a cell and write its record; the exit code tells what else may have happened."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command decides what Ctrl-C means
     threading.Thread(target=_follow, args=(alive,), daemon=True).start()
@@ -63,7 +63,7 @@ def work(cell: Cell, folder: Path, terms: Terms, alive: Any) -> None:
     path, aside = path_of(folder, cell.blank), _aside(cell, folder)
     try:
         with locked(cell, folder):
-            if settled(path, terms) is None:
+            if find_finished_record(path, terms) is None:
                 record = resume(cell, aside.with_suffix(".pt"))
                 _write(folder, record, terms.limits.patience)
             # The record is there: whoever takes the lock from now on finds nothing to do.
@@ -75,19 +75,19 @@ def work(cell: Cell, folder: Path, terms: Terms, alive: Any) -> None:
         os._exit(UNWRITTEN)
 
 
-def locked(cell: Cell, folder: Path) -> FileLock:
+def locked(cell: Job, folder: Path) -> FileLock:
     """The lock on a cell; entering it raises Timeout where another process holds it."""
     aside = _aside(cell, folder)
     aside.parent.mkdir(parents=True, exist_ok=True)
     return FileLock(f"{aside}.lock", timeout=0)
 
 
-def _aside(cell: Cell, folder: Path) -> Path:
+def _aside(cell: Job, folder: Path) -> Path:
     """What the checkpoint and the lock of a cell are called, without their endings."""
     return folder / ".work" / cell.blank.key[:24]
 
 
-def resume(cell: Cell, checkpoint: Path) -> Record:
+def resume(cell: Job, checkpoint: Path) -> Record:
     """Continue from a checkpoint; from the beginning where it is damaged or of older code."""
     begun = checkpoint.exists()
     record = run(cell, checkpoint)
@@ -97,11 +97,11 @@ def resume(cell: Cell, checkpoint: Path) -> Record:
     return run(cell, checkpoint)
 
 
-def run(cell: Cell, checkpoint: Path | None = None) -> Record:
+def run(cell: Job, checkpoint: Path | None = None) -> Record:
     """Train a cell; a failure becomes a record too, with its reason, unless it is a full disk's."""
     try:
         graph = open_graph(cell.source)
-        if key_of(decide(cell.model, cell.values), graph, cell.split, cell.blank.seed) != cell.key:
+        if job_key(decide(cell.model, cell.values), graph, cell.split, cell.blank.seed) != cell.key:
             raise HeterophilyError(f"{cell} changed since the benchmark was planned; run it again")
         network, found = train(
             cell.model,
@@ -119,7 +119,7 @@ def run(cell: Cell, checkpoint: Path | None = None) -> Record:
         run=found.to_dict(),
         parameters=sum(p.numel() for p in network.parameters()),
         details=details_of(network, graph, cell.split),
-        environment=fingerprint(),
+        environment=describe_environment(),
         finished=now(),
     )
 
@@ -147,10 +147,14 @@ def details_of(network: Network, graph: Graph, split: str) -> dict[str, Any]:
     return details
 
 
-def failed(cell: Cell, kind: str, reason: str, *, threads: int | None = None) -> Record:
+def failed(cell: Job, kind: str, reason: str, *, threads: int | None = None) -> Record:
     """The record of a run that did not end well."""
     return dataclasses.replace(
-        cell.blank, status=kind, reason=reason, environment=fingerprint(threads), finished=now()
+        cell.blank,
+        status=kind,
+        reason=reason,
+        environment=describe_environment(threads),
+        finished=now(),
     )
 
 
@@ -159,7 +163,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def settled(path: Path, terms: Terms) -> Record | None:
+def find_finished_record(path: Path, terms: RunOptions) -> Record | None:
     """The record at `path`, unless its cell is to be run.
 
     A run that was killed from outside is tried again by the next command, and by one that retries every

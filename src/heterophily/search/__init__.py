@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heterophily.search.optimize import search as search
-    from heterophily.search.result import Attempt as Attempt
-    from heterophily.search.result import Found as Found
+    from heterophily.search.result import SearchResult as SearchResult
+    from heterophily.search.result import TrialResult as TrialResult
 
-_HOMES = {"Attempt": "result", "Found": "result", "search": "optimize"}
+_LAZY_IMPORTS = {"SearchResult": "result", "TrialResult": "result", "search": "optimize"}
 
-__all__ = list(_HOMES)
+__all__ = list(_LAZY_IMPORTS)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _LAZY_IMPORTS:
         raise AttributeError(f"module 'heterophily.search' has no attribute {name!r}")
-    return getattr(import_module(f"heterophily.search.{_HOMES[name]}"), name)
+    return getattr(import_module(f"heterophily.search.{_LAZY_IMPORTS[name]}"), name)

@@ -13,27 +13,27 @@ from heterophily.core import spaces as space
 from heterophily.core.errors import unknown_name
 from heterophily.core.spaces import Choice, LogUniform
 from heterophily.htmp.adaptive import AdaptiveSum, AttentionSum, DegreeGatedSum, GlobalSum
-from heterophily.htmp.belief import Belief, Desired, Prototypes
+from heterophily.htmp.belief import CompatibilityEstimate, CompatibilityWeights, Prototypes
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import (
-    AdaptiveConcat,
     Add,
     Combine,
     Concat,
     LearnedAdd,
-    Only,
+    OrderedGate,
+    SingleChannel,
     WeightedAdd,
 )
-from heterophily.htmp.encoder import AsIs, Embed, EmbedBoth, Link, Predict
-from heterophily.htmp.fuse import AdaptiveLayers, ConcatLayers, Last
+from heterophily.htmp.encoder import Embed, FeaturesAndStructure, LINKXEncoder, Predict, RawFeatures
+from heterophily.htmp.fuse import ConcatLayers, LastLayer, WeightedLayerSum
 from heterophily.htmp.guidance import (
     Attention,
+    Complement,
     Gate,
-    Rest,
+    Ones,
     RowMean,
     SignedAttention,
     SymmetricMean,
-    Uniform,
 )
 from heterophily.htmp.losses import Discrimination
 from heterophily.htmp.neighborhoods import (
@@ -48,7 +48,7 @@ from heterophily.htmp.neighborhoods import (
 from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import COMMON, Dropout, Head, Recipe
 from heterophily.htmp.relations import SignedSimilarity
-from heterophily.htmp.transform import Keep, Own
+from heterophily.htmp.transform import Linear, NoTransform
 from heterophily.search.problem import Ask, Candidate, Space, check_choice
 from heterophily.search.source import identity_of
 
@@ -58,16 +58,16 @@ SWITCH = Choice(False, True)
 
 ENCODERS = {
     "features": Embed(),
-    "both": EmbedBoth(P),
-    "link": Link(),
-    "raw": AsIs(),
+    "both": FeaturesAndStructure(P),
+    "link": LINKXEncoder(),
+    "raw": RawFeatures(),
     "predict": Predict(dropout=P),
 }
 AVERAGES = {
     "row": (RowMean(),),
     "symmetric": (SymmetricMean(),),
-    "rest": (Rest(RowMean()),),
-    "row_and_rest": (RowMean(), Rest(RowMean())),
+    "rest": (Complement(RowMean()),),
+    "row_and_rest": (RowMean(), Complement(RowMean())),
 }
 ATTENTION = {**AVERAGES, "attention": (Attention(),)}
 SUMS: dict[str, Combine] = {
@@ -82,9 +82,9 @@ TWO = {
     **MANY,
     "weighted": WeightedAdd(0.5),
     "learned": LearnedAdd(),
-    "ordered": AdaptiveConcat(n_chunks=16, shared=False),
+    "ordered": OrderedGate(n_chunks=16, shared=False),
 }
-FUSES = {"last": Last(), "concat": ConcatLayers(), "adaptive": AdaptiveLayers()}
+FUSES = {"last": LastLayer(), "concat": ConcatLayers(), "adaptive": WeightedLayerSum()}
 RELU = {  # message_activation and activation
     "before": ("before", "none"),
     "after": ("after", "none"),
@@ -166,7 +166,7 @@ STARTS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class ArchitectureSearch:
     """The mechanism as something to search; `fixed` are answers and settings that the user gave."""
 
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -249,13 +249,13 @@ def mechanism(ask: Ask) -> Recipe:
         combine=combine,
         fuse=_fuse(ask, encoder, wide=wide),
         encoder=ENCODERS[encoder],
-        transform=Keep() if keeps else Own(),
+        transform=NoTransform() if keeps else Linear(),
         head=None if predicts else Head(),
         dropout=Dropout(input=P, head=0.0 if predicts else P),
         activation=layer,
         message_activation=message,
         losses=(Discrimination(Setting("discrimination_weight")),) if believes else (),
-        belief=Belief() if believes else None,
+        belief=CompatibilityEstimate() if believes else None,
         settings={"discrimination_weight": 0.01} if believes else {},
         space={**SETTINGS, **(DISCRIMINATION if believes else {})},
     )
@@ -276,16 +276,16 @@ def _channels(ask: Ask, encoder: str) -> tuple[tuple[Channel, ...], bool]:
     # The prototypes are rows of the state, which other encoders have no room for.
     believes = bool(encoder in ("features", "both") and ask("prototypes"))
     if believes:
-        found.append((Prototypes() * Desired()).hearing("prototypes"))
+        found.append((Prototypes() * CompatibilityWeights()).hearing("prototypes"))
     elif ask("similar_features"):
         hood = FeatureNeighbors(k=10, weighted=False)
         found += _guided(hood, ask("similar_features_average"))
     # A learned row per node has none for prototypes, and d columns, not K.
     if not believes and encoder != "predict" and ask("structure"):
-        structure = (Raw() * Uniform()).hearing("nodes")
+        structure = (Raw() * Ones()).hearing("nodes")
         found.append(replace(structure, activation="after"))
     # Without any other channel a node hears at least itself.
-    ego = (Ego() * Uniform(),) if not found or ask("ego") else ()
+    ego = (Ego() * Ones(),) if not found or ask("ego") else ()
     return (*ego, *found), believes
 
 
@@ -305,15 +305,15 @@ def _guided(hood: Neighborhood, guidance: str) -> list[Channel]:
 
 def _combine(ask: Ask, count: int, *, predicts: bool) -> Combine:
     if count == 1:
-        return Only()
+        return SingleChannel()
     if predicts:
         return SUMS[ask("combine_predictions")]
     return TWO[ask("combine_two")] if count == 2 else MANY[ask("combine_many")]
 
 
-def _fuse(ask: Ask, encoder: str, *, wide: bool) -> Last:
+def _fuse(ask: Ask, encoder: str, *, wide: bool) -> LastLayer:
     if encoder == "raw":  # Z⁰ = X is as wide as the features, and may be sparse
-        return Last()
+        return LastLayer()
     if encoder == "predict":
         return FUSES[ask("fuse_predictions")]
     return FUSES[ask("fuse_wide" if wide else "fuse")]

@@ -22,12 +22,12 @@ from heterophily.core.graph import Graph
 from heterophily.data.splits import random_splits
 from heterophily.htmp.recipe import Recipe
 from heterophily.models.settings import tuned
-from heterophily.runs.job import chosen_splits, nodes_of, whole_path
+from heterophily.runs.job import absolute_path, parse_splits, split_digest
 from heterophily.runs.record import RESULTS_VERSION, digest
 from heterophily.search import components
-from heterophily.search.problem import Subject, Tuning, with_defaults
+from heterophily.search.problem import SearchProblem, SettingsSearch, with_defaults
 from heterophily.search.result import (
-    Found,
+    SearchResult,
     attempts_of,
     best_of,
     candidate_of,
@@ -69,7 +69,7 @@ def search(
     write: Path | str | None = None,
     device: str = "auto",
     quiet: bool = False,
-) -> Found:
+) -> SearchResult:
     """Search the settings of a model, or with the model `htmp` the mechanism, by validation accuracy.
 
     `splits` are `all`, `0-2` or `0,3`, the first three by default; `settings` are fixed and not searched.
@@ -80,7 +80,7 @@ def search(
         raise HeterophilyError(f"trials and workers must be positive, got {trials} and {workers}")
     target = None if write is None else Path(write)
     graph = graph if graph.splits else graph.replace(splits=random_splits(graph))
-    names = chosen_splits(graph, splits) if splits else list(graph.splits)[:N_SPLITS]
+    names = parse_splits(graph, splits) if splits else list(graph.splits)[:N_SPLITS]
     subject = make_subject(model, {}, settings or {})
     _check_target(subject, target)
     folder, title = Path(out), f"{subject.name} on {graph.name}"
@@ -93,14 +93,14 @@ def search(
     return write_found(_gather(task), folder, write=target)
 
 
-def make_subject(model: str | Recipe, base: Settings, fixed: Settings) -> Subject:
+def make_subject(model: str | Recipe, base: Settings, fixed: Settings) -> SearchProblem:
     """What is searched: the mechanism, or the settings of a recipe."""
     if model == components.NAME:
-        return components.Mechanism(fixed)
-    return Tuning(whole_path(model) if isinstance(model, str) else model, base, fixed)
+        return components.ArchitectureSearch(fixed)
+    return SettingsSearch(absolute_path(model) if isinstance(model, str) else model, base, fixed)
 
 
-def _check_target(subject: Subject, target: Path | None) -> None:
+def _check_target(subject: SearchProblem, target: Path | None) -> None:
     if target is None:
         return
     if subject.name != components.NAME:
@@ -109,7 +109,7 @@ def _check_target(subject: Subject, target: Path | None) -> None:
         raise HeterophilyError(f"a recipe is written to a .py file, got {target.name!r}")
 
 
-def _begin(task: Task, model: str | Recipe, fixed: Settings) -> Subject:
+def _begin(task: Task, model: str | Recipe, fixed: Settings) -> SearchProblem:
     """Begin the study or check that it is the same; committed settings are those of its beginning."""
     facts, study = _facts(task, fixed), open_study(task.place, task.study)
     with task.lock:
@@ -133,7 +133,7 @@ def _facts(task: Task, fixed: Settings) -> dict[str, Any]:
         "recipe": digest(task.subject.identity),
         "dataset": graph.name,
         "checksum": graph.checksum,
-        "splits": {name: nodes_of(graph.split(name)) for name in task.splits},
+        "splits": {name: split_digest(graph.split(name)) for name in task.splits},
         "seed": task.seed,
         "fixed": dict(fixed),
         "version": RESULTS_VERSION,
@@ -222,7 +222,7 @@ def _follow_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _gather(task: Task) -> Found:
+def _gather(task: Task) -> SearchResult:
     study: optuna.Study = open_study(task.place, task.study)
     subject, attempts = task.subject, attempts_of(study)
     facts = study.user_attrs["facts"]
@@ -232,7 +232,7 @@ def _gather(task: Task) -> Found:
     if subject.name == components.NAME:
         name = f"{components.NAME}-{facts['dataset']}"
         winner = dataclasses.replace(winner, recipe=with_defaults(winner, name=name))
-    return Found(
+    return SearchResult(
         model=subject.name,
         dataset=facts["dataset"],
         recipe=winner.recipe,

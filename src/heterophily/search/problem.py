@@ -33,7 +33,7 @@ class Candidate:
         return {"preset": self.preset, **self.settings}
 
 
-class Subject(Protocol):
+class SearchProblem(Protocol):
     """What can be searched."""
 
     @property
@@ -57,7 +57,7 @@ class Subject(Protocol):
 
 
 @dataclass(frozen=True)
-class Tuning:
+class SettingsSearch:
     """The settings of one recipe: `base` and `fixed` stay, the rest of its space is searched."""
 
     model: str | Recipe

@@ -11,14 +11,14 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.htmp.recipe import Recipe
-from heterophily.search.problem import Candidate, Subject, three_digits
+from heterophily.search.problem import Candidate, SearchProblem, three_digits
 from heterophily.search.study import is_void, word_of
 
 ABSENT = "-"  # of a question that a trial was not asked
 
 
 @dataclass(frozen=True)
-class Attempt:
+class TrialResult:
     """One trial as plain data."""
 
     number: int
@@ -31,7 +31,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The best trial of a study, and all others."""
 
     model: str
@@ -39,9 +39,9 @@ class Found:
     recipe: Recipe
     settings: Mapping[str, Any]
     preset: str
-    best: Attempt
-    start: Attempt  # the trial of the settings with which the search began
-    attempts: tuple[Attempt, ...]
+    best: TrialResult
+    start: TrialResult  # the trial of the settings with which the search began
+    attempts: tuple[TrialResult, ...]
     importances: Mapping[str, float]
     facts: Mapping[str, Any]  # what the study was begun with
     files: Mapping[str, Path] = field(default_factory=dict)
@@ -57,14 +57,14 @@ class Found:
         return sum(attempt.state == state for attempt in self.attempts)
 
 
-def attempts_of(study: optuna.Study) -> tuple[Attempt, ...]:
+def attempts_of(study: optuna.Study) -> tuple[TrialResult, ...]:
     """All trials that count."""
     trials = study.get_trials(deepcopy=False)
     return tuple(_attempt(t) for t in trials if t.state != TrialState.WAITING and not is_void(t))
 
 
-def _attempt(trial: FrozenTrial) -> Attempt:
-    return Attempt(
+def _attempt(trial: FrozenTrial) -> TrialResult:
+    return TrialResult(
         number=trial.number,
         state=word_of(trial),
         value=trial.value,
@@ -75,7 +75,7 @@ def _attempt(trial: FrozenTrial) -> Attempt:
     )
 
 
-def best_of(attempts: Sequence[Attempt]) -> Attempt:
+def best_of(attempts: Sequence[TrialResult]) -> TrialResult:
     """The finished trial with the highest value, the earliest of equals."""
     done = [a for a in attempts if a.state == "done" and a.value is not None]
     if not done:
@@ -84,13 +84,13 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt:
     return max(done, key=lambda a: (a.value, -a.number))
 
 
-def start_of(attempts: Sequence[Attempt], answers: Mapping[str, Any]) -> Attempt:
+def start_of(attempts: Sequence[TrialResult], answers: Mapping[str, Any]) -> TrialResult:
     """The trial of these answers, or the first: one whose process was killed is tried again later."""
     tried = [a for a in attempts if a.answers and a.answers.items() <= answers.items()]
     return (tried or attempts)[0]
 
 
-def candidate_of(subject: Subject, attempt: Attempt) -> Candidate:
+def candidate_of(subject: SearchProblem, attempt: TrialResult) -> Candidate:
     """What a trial tried."""
     return subject.candidate(lambda name: three_digits(subject.space[name], attempt.answers[name]))
 

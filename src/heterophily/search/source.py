@@ -8,7 +8,7 @@ from typing import Any
 from heterophily.core.files import write_atomically
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.recipe import Recipe
-from heterophily.runs.job import own_code
+from heterophily.runs.job import user_code
 
 SPACES = "heterophily.core.spaces"
 
@@ -44,7 +44,7 @@ def identity_of(part: Any) -> str:
 def whole_identity(recipe: Recipe) -> str:
     """The identity of a recipe without the words around it, with the code of parts that are not ours."""
     silent = dataclasses.replace(recipe, title="", paper="", equation="", deviations=())
-    return "\n".join([identity_of(silent), *own_code(recipe)])
+    return "\n".join([identity_of(silent), *user_code(recipe)])
 
 
 def _changed(part: Any) -> dict[str, Any]:

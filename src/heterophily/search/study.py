@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from heterophily.core.graph import Graph, Split
 from heterophily.core.spaces import Choice, LogUniform
 from heterophily.search.journal import lock_beside, open_storage
-from heterophily.search.problem import Candidate, Space, Subject, three_digits
+from heterophily.search.problem import Candidate, SearchProblem, Space, three_digits
 from heterophily.training.estimator import with_validation
 from heterophily.training.trainer import train
 
@@ -34,7 +34,7 @@ TRIES = 3  # how often a trial may lose its process before it counts as failed
 class Task:
     """What a process needs to run trials of a study."""
 
-    subject: Subject
+    subject: SearchProblem
     graph: Graph | Path  # a path for other processes, which keep the graph that they read
     splits: tuple[str, ...]
     trials: int
@@ -233,7 +233,7 @@ def validation_accuracy(candidate: Candidate, graph: Graph, name: str, task: Tas
     seed = task.seed + list(graph.splits).index(name)
     split = with_validation(graph, graph.split(name), seed=seed)
     seen = Split.of(split.train, split.val, origin=split.origin)
-    shown = graph.showing(torch.cat([split.train, split.val]))
+    shown = graph.with_labels_only(torch.cat([split.train, split.val]))
     options: dict[str, Any] = {"seed": seed, "device": task.device, "progress": False}
     _, run = train(candidate.recipe, shown, split=seen, **options, **candidate.values)
     if run.stopped == "interrupted":

@@ -15,9 +15,9 @@ import torch
 
 from heterophily.core.graph import Graph
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.combine import Only
+from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import Embed, Predict
-from heterophily.htmp.guidance import Uniform
+from heterophily.htmp.guidance import Ones
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.part import resolve
 from heterophily.htmp.recipe import Recipe
@@ -127,7 +127,7 @@ def variants_of(recipe: Recipe, graph: Graph, settings: Mapping[str, Any]) -> di
 
 def works(recipe: Recipe, graph: Graph, settings: Mapping[str, Any]) -> bool:
     """Whether a recipe builds and gives finite logits and a loss."""
-    nodes = graph.labelled.nonzero().squeeze(1)
+    nodes = graph.labeled.nonzero().squeeze(1)
     try:
         network = build(recipe, graph, **settings)
         network.begin(graph, nodes)
@@ -146,8 +146,8 @@ def _without_channels(recipe: Recipe, decided: Recipe) -> dict[str, Recipe]:
         f"without {name}": replace(
             recipe,
             name=f"{recipe.name} without {name}",
-            channels=tuple(live[:number] + live[number + 1 :]) or (Ego() * Uniform(),),
-            combine=Only() if len(live) <= 2 and not recipe.separate else recipe.combine,
+            channels=tuple(live[:number] + live[number + 1 :]) or (Ego() * Ones(),),
+            combine=SingleChannel() if len(live) <= 2 and not recipe.separate else recipe.combine,
         )
         for number, name in enumerate(names)
         if len(live) > 1 or name != "I"

@@ -95,13 +95,13 @@ def _at_start(trained: Trained) -> Tensor:
     if network.mind is None:
         return observed_compatibility(*_training_labels(trained))
     place = next(network.parameters()).device
-    shown = graph.showing(torch.cat([nodes, trained.split.val])).to(place)
+    shown = graph.with_labels_only(torch.cat([nodes, trained.split.val])).to(place)
     network.mind.begin(shown, network.input(shown), nodes.to(place))
     return network.mind.compatibility.cpu().double()
 
 
 def _training_labels(trained: Trained) -> tuple[Any, Tensor, int]:
-    shown = trained.graph.showing(trained.split.train)
+    shown = trained.graph.with_labels_only(trained.split.train)
     return shown.symmetric, shown.labels, shown.n_classes
 
 

@@ -24,14 +24,14 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.htmp.adaptive import AdaptiveSum, DegreeGatedSum
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.combine import Add, Only, WeightedAdd
-from heterophily.htmp.fuse import AdaptiveLayers, Last
-from heterophily.htmp.guidance import Fixed, Rest, Seen, Uniform
+from heterophily.htmp.combine import Add, SingleChannel, WeightedAdd
+from heterophily.htmp.fuse import LastLayer, WeightedLayerSum
+from heterophily.htmp.guidance import ChannelInput, Complement, FixedGuidance, Ones
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Scene
+from heterophily.htmp.part import Context
 from heterophily.htmp.recipe import Recipe
-from heterophily.htmp.transform import Keep
+from heterophily.htmp.transform import NoTransform
 from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
 from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows
@@ -40,7 +40,7 @@ from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
 
 NAME = "desired"
 METHODS = ("acm-gcn", "gpr-gnn")  # those of the paper
-FIXED = (Fixed, Rest, Uniform)  # guidance that does not look at the state
+FIXED = (FixedGuidance, Complement, Ones)  # guidance that does not look at the state
 
 
 def study_desired(
@@ -101,11 +101,13 @@ def way_of(recipe: Recipe) -> str:
     heard = [c for c in recipe.channels if c.hears in ("previous", "first")]
     fixed = all(isinstance(c.guidance, FIXED) for c in heard)
     if fixed and not recipe.separate and recipe.skip is None:
-        known = isinstance(recipe.combine, Only | Add | WeightedAdd)
-        summed = type(recipe.fuse) in (Last, AdaptiveLayers)
-        if type(recipe.transform) is Keep and known and summed and _is_linear(recipe):
+        known = isinstance(recipe.combine, SingleChannel | Add | WeightedAdd)
+        summed = type(recipe.fuse) in (LastLayer, WeightedLayerSum)
+        if type(recipe.transform) is NoTransform and known and summed and _is_linear(recipe):
             return "propagation"
-        if isinstance(recipe.combine, Only | Add | WeightedAdd | AdaptiveSum | DegreeGatedSum):
+        if isinstance(
+            recipe.combine, SingleChannel | Add | WeightedAdd | AdaptiveSum | DegreeGatedSum
+        ):
             return "mixing"
     raise HeterophilyError(
         f"{recipe.name} does not mix fixed filters with known weights, so it has no desired "
@@ -157,14 +159,16 @@ def mixing_weights(network: Network) -> list[Any]:
     return [1.0] * count
 
 
-def _operator(channel: Channel, scene: Scene) -> Any:
+def _operator(channel: Channel, scene: Context) -> Any:
     graph, hood = scene.graph, channel.neighborhood
-    indicator = graph.remember(hood, lambda: hood.indicator(graph))
+    indicator = graph.cached(hood, lambda: hood.indicator(graph))
     nothing: Any = None  # fixed guidance does not look at states
-    return channel.guidance.operator(Seen(channel, indicator, nothing, nothing, scene), None)
+    return channel.guidance.operator(
+        ChannelInput(channel, indicator, nothing, nothing, scene), None
+    )
 
 
-def _scene(network: Network) -> Scene:
+def _scene(network: Network) -> Context:
     assert network.scene is not None
     return network.scene
 

@@ -65,7 +65,7 @@ def study_overlap(
 def _pair_of(graph: Graph, pair: tuple[str, str] | None) -> tuple[int, int]:
     names = class_names(graph)
     if pair is None:
-        sizes = torch.bincount(graph.labels[graph.labelled], minlength=graph.n_classes)
+        sizes = torch.bincount(graph.labels[graph.labeled], minlength=graph.n_classes)
         first, second = sorted(sizes.argsort(descending=True, stable=True)[:2].tolist())
         return first, second
     for name in pair:
@@ -76,7 +76,7 @@ def _pair_of(graph: Graph, pair: tuple[str, str] | None) -> tuple[int, int]:
 
 def _groups(graph: Graph, hoods: Tensor) -> dict[str, Tensor]:
     """All labelled nodes with a labelled neighbor, and fifths of them by degree."""
-    nodes = (graph.labelled & (hoods.sum(dim=1) > 0)).nonzero().squeeze(1)
+    nodes = (graph.labeled & (hoods.sum(dim=1) > 0)).nonzero().squeeze(1)
     fifths = degree_groups(graph.degrees, nodes)
     return {ALL: nodes, **dict(zip(group_names(), fifths, strict=True))}
 

@@ -23,8 +23,8 @@ from heterophily.data.synthetic import (
     HOMOPHILY,
     draw_edges,
     preference_pattern,
+    synthetic_benchmark,
     target_matrix,
-    twelve_graphs,
 )
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
@@ -56,7 +56,9 @@ def study_synthetic(
     fixed = with_splits(base, int(options.get("n_splits", N_SPLITS)))
     graphs = {
         (HOMOPHILY[level], kind, DEGREES[degree]): graph
-        for (level, kind, degree), graph in twelve_graphs(fixed, seed=int(options.get("seed", 0)))
+        for (level, kind, degree), graph in synthetic_benchmark(
+            fixed, seed=int(options.get("seed", 0))
+        )
     }
     study = Study.opened(NAME, out)
     trials = _trials(fixed, graphs, models, column="pattern", settings=settings, **options)
@@ -103,7 +105,7 @@ def swept_graph(
     base: Graph, *, homophily: float, rest: float, degree: float, seed: int = 0
 ) -> Graph:
     """The nodes of `base` with edges whose classes prefer their two neighbors on a ring, others by ρ."""
-    if not bool(base.labelled.all()):
+    if not bool(base.labeled.all()):
         raise HeterophilyError(f"{base.name} has nodes without a label; edges need all classes")
     ring = preference_pattern("easy", base.n_classes) == 1
     preferences = np.where(ring, 1.0, rest)

@@ -24,7 +24,7 @@ from heterophily.core.graph import Graph, Split
 from heterophily.core.progress import track
 from heterophily.core.sparse import Pattern
 from heterophily.data.splits import N_SPLITS, random_splits
-from heterophily.htmp.losses import Term
+from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
@@ -35,7 +35,7 @@ from heterophily.runs.job import identity_of
 from heterophily.runs.record import RESULTS_VERSION, digest
 from heterophily.studies.tidy import Row, Rows, Study
 from heterophily.training.estimator import with_validation
-from heterophily.training.trainer import Run, Watch, train
+from heterophily.training.trainer import ImprovementCallback, TrainingResult, train
 
 CELL = ("dataset", "model", "variant")  # columns that name what the runs of a cell share
 RUN = (*CELL, "split", "seed")
@@ -47,7 +47,7 @@ class Trained:
     """A trained network with its run, and its logits of all nodes."""
 
     network: Network
-    run: Run
+    run: TrainingResult
     graph: Graph
     split: Split
 
@@ -57,7 +57,7 @@ class Trained:
         known = torch.cat([self.split.train, self.split.val])
         place = next(self.network.parameters()).device
         with torch.no_grad():
-            logits: Tensor = self.network.eval()(self.graph.showing(known).to(place))
+            logits: Tensor = self.network.eval()(self.graph.with_labels_only(known).to(place))
         return logits.cpu()
 
     @property
@@ -112,7 +112,7 @@ class Trial:
         """The columns that tell the rows of this run from others."""
         return {**self.columns, "split": self.split, "seed": self.seed, "run": self.run_id}
 
-    def train(self, *, on_improvement: Watch | None = None) -> Trained:
+    def train(self, *, on_improvement: ImprovementCallback | None = None) -> Trained:
         """Run it, or take the kept weights of the same run where nobody watches."""
         path = None if self.keep is None else self.keep / f"{self.run_id}.safetensors"
         if path is not None and path.exists() and on_improvement is None:
@@ -134,7 +134,7 @@ class Trial:
 
     def _kept(self, path: Path) -> Trained:
         with safe_open(path, framework="pt") as file:
-            run = Run.from_dict(json.loads(file.metadata()["run"]))
+            run = TrainingResult.from_dict(json.loads(file.metadata()["run"]))
             state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         network = build(self.recipe, self.graph, **self.settings)
         network.load_state_dict(state)
@@ -144,7 +144,7 @@ class Trial:
 def _is_idle(term: Any) -> bool:
     """Whether a term changes nothing: it counts 0, and draws no weights that would move later draws."""
     kind = type(term)
-    plain = kind.weights is Term.weights and kind.begin is Term.begin
+    plain = kind.weights is AuxiliaryLoss.weights and kind.begin is AuxiliaryLoss.begin
     return plain and not getattr(term, "weight", 1)
 
 
@@ -222,10 +222,10 @@ def run_trials(
         study.keep(fresh)  # another command may have brought others since
         for trial in twins[run_id]:
             for table, rows in tables.items():
-                labelled = [{**trial.labels, **row} for row in rows]
+                labeled = [{**trial.labels, **row} for row in rows]
                 if paper is not None and not table:
-                    labelled = [{**row, "paper": paper(row)} for row in labelled]
-                study.put(table, labelled, same=RUN)
+                    labeled = [{**row, "paper": paper(row)} for row in labeled]
+                study.put(table, labeled, same=RUN)
         study.write()
 
 

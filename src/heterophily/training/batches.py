@@ -18,7 +18,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Features, Graph, Split
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.belief import prototype_members
-from heterophily.htmp.execution.batch import Sample
+from heterophily.htmp.execution.batch import Batch
 from heterophily.htmp.execution.blockwise import BLOCK, evaluate
 from heterophily.htmp.execution.sampling import Neighbors, Sampler, fans_of
 from heterophily.htmp.network import Network
@@ -43,7 +43,7 @@ class BatchTrainer(Trainer):
         batch_size: int,
         neighbors: Neighbors,
     ) -> None:
-        check_divided(network)
+        check_batchable(network)
         if batch_size < 1:
             raise HeterophilyError(f"batch_size must be positive, got {batch_size}")
         super().__init__(
@@ -78,7 +78,7 @@ class BatchTrainer(Trainer):
         sums = torch.zeros(self.shown.n_classes, self.shown.n_features, dtype=torch.double)
         counts = torch.bincount(classes, minlength=self.shown.n_classes)
         for some, of in zip(members.split(ROWS), classes.split(ROWS), strict=True):
-            sums += class_sums(self.network.input(Sample(self.shown, some, {})), of, len(sums))
+            sums += class_sums(self.network.input(Batch(self.shown, some, {})), of, len(sums))
         means = sums / counts.clamp_min(1).unsqueeze(1)
         return means.to(self.network.mind.prototypes.dtype)
 
@@ -141,9 +141,9 @@ class BatchTrainer(Trainer):
         mind.to(self.device)
 
 
-def check_divided(network: Network) -> None:
+def check_batchable(network: Network) -> None:
     """Refuse a network whose mathematics wants all nodes at once."""
-    why, name = network.recipe.undivided, network.recipe.name
+    why, name = network.recipe.full_graph_reason, network.recipe.name
     if why:
         raise HeterophilyError(
             f"{name} cannot be trained in batches: {why}. Leave batch_size out to train on the whole "

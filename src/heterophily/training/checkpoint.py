@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
 from heterophily.htmp.network import Network
-from heterophily.training.stopping import Best
+from heterophily.training.stopping import EarlyStopping
 
 
 def save_checkpoint(
@@ -25,7 +25,7 @@ def save_checkpoint(
     epoch: int,
     network: Network,
     optimizers: Sequence[Optimizer],
-    best: Best,
+    best: EarlyStopping,
     curve: Any,
 ) -> None:
     """Write the state after `epoch`, atomically; an OSError where it cannot be."""
@@ -66,7 +66,7 @@ def load_checkpoint(path: Path, *, key: str) -> dict[str, Any] | None:
 
 
 def restore(
-    content: dict[str, Any], network: Network, optimizers: Sequence[Optimizer], best: Best
+    content: dict[str, Any], network: Network, optimizers: Sequence[Optimizer], best: EarlyStopping
 ) -> None:
     """Put everything back as it was."""
     network.load_state_dict(content["network"])

@@ -23,9 +23,9 @@ from heterophily.htmp.recipe import Recipe
 from heterophily.models import REGISTRY, find_recipe
 from heterophily.models.building import build
 from heterophily.training.metrics import accuracy
-from heterophily.training.trainer import Run, train
+from heterophily.training.trainer import TrainingResult, train
 
-HELD_OUT = 0.25  # of the training nodes, for validation, where there is none
+VALIDATION_FRACTION = 0.25  # of the training nodes, for validation, where there is none
 FORMAT = "heterophily-model-1"
 
 
@@ -68,7 +68,7 @@ class NodeClassifier:
 
         Where there are no validation nodes, a quarter of the training nodes is held out for them.
         """
-        self.split_ = with_validation(graph, chosen_split(graph, split), seed=self.seed)
+        self.split_ = with_validation(graph, resolve_split(graph, split), seed=self.seed)
         self.network_, self.run_ = train(
             self.recipe,
             graph,
@@ -100,7 +100,7 @@ class NodeClassifier:
         scored = self._graph(graph)
         if nodes is None:
             own = graph is None and len(self.split_.test) > 0
-            nodes = self.split_.test if own else scored.labelled.nonzero().squeeze(1)
+            nodes = self.split_.test if own else scored.labeled.nonzero().squeeze(1)
         return accuracy(self._logits(graph).cpu(), scored.labels.cpu(), torch.as_tensor(nodes))
 
     def embed(self, graph: Graph | None = None) -> "np.ndarray[Any, np.dtype[np.float32]]":
@@ -197,7 +197,7 @@ class NodeClassifier:
         fitted.network_.eval()
         fitted.graph_, fitted.class_names_ = graph, tuple(facts["class_names"])
         fitted.split_ = Split.of(**facts["split"])
-        fitted.run_ = Run.from_dict(facts["run"])
+        fitted.run_ = TrainingResult.from_dict(facts["run"])
         return fitted
 
 
@@ -225,7 +225,7 @@ def _recipe_of(facts: dict[str, Any], model: str | Recipe | None, source: Path) 
     return recipe
 
 
-def chosen_split(graph: Graph, split: str | Split | None) -> Split:
+def resolve_split(graph: Graph, split: str | Split | None) -> Split:
     """A split by name, as given, or all labelled nodes for training."""
     if isinstance(split, Split):
         return split
@@ -233,10 +233,10 @@ def chosen_split(graph: Graph, split: str | Split | None) -> Split:
         return graph.split(split)
     if len(graph.splits) == 1:
         return next(iter(graph.splits.values()))
-    labelled = graph.labelled.nonzero().squeeze(1)
-    if not len(labelled):
+    labeled = graph.labeled.nonzero().squeeze(1)
+    if not len(labeled):
         raise HeterophilyError(f"{graph.name} has no labelled nodes to learn from")
-    return Split.of(labelled, origin="all labelled nodes")
+    return Split.of(labeled, origin="all labelled nodes")
 
 
 def with_validation(graph: Graph, split: Split, *, seed: int) -> Split:
@@ -244,7 +244,7 @@ def with_validation(graph: Graph, split: Split, *, seed: int) -> Split:
     if len(split.val):
         return split
     order = np.random.default_rng(seed).permutation(split.train.cpu().numpy())
-    count = max(1, int(HELD_OUT * len(order)))
+    count = max(1, int(VALIDATION_FRACTION * len(order)))
     if len(order) < 2:
         raise HeterophilyError("training needs at least two labelled nodes, one to validate on")
     origin = f"{split.origin}, {count} held out for validation"

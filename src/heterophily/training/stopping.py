@@ -7,7 +7,7 @@ from torch.nn import Module
 
 
 @dataclass
-class Best:
+class EarlyStopping:
     """The best validation accuracy so far, its epoch, and a copy of the state that reached it."""
 
     patience: int

@@ -23,10 +23,10 @@ from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.files import NO_ROOM
 from heterophily.core.graph import Graph, Split
 from heterophily.core.machine import keep_freed_memory, peak_memory, return_freed_memory
-from heterophily.htmp.execution.reuse_layers import repeats, shared_layers
+from heterophily.htmp.execution.reuse_layers import n_reusable_layers, repeats
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.network import Network, Start
-from heterophily.htmp.part import Scene
+from heterophily.htmp.part import Context
 from heterophily.htmp.recipe import Recipe
 from heterophily.models.building import build
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
@@ -34,15 +34,15 @@ from heterophily.training.metrics import accuracy, all_metrics
 from heterophily.training.optimizers import make_optimizers
 from heterophily.training.progress import progress_bar
 from heterophily.training.seeds import seed_everything
-from heterophily.training.stopping import Best
+from heterophily.training.stopping import EarlyStopping
 
 CHECKPOINT_SECONDS = 30.0
 # Called with the epoch, the network and its logits after validation improved and the belief took them up.
-Watch = Callable[[int, Network, Tensor], None]
+ImprovementCallback = Callable[[int, Network, Tensor], None]
 
 
 @dataclass
-class Curve:
+class History:
     """Loss, validation accuracy and seconds of every epoch."""
 
     loss: list[float] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingResult:
     """What a training run gave."""
 
     scores: dict[str, dict[str, float]]  # train, val, test: metrics
@@ -61,7 +61,7 @@ class Run:
     seconds: float
     milliseconds_per_epoch: float
     peak_memory: float  # MB of the process
-    curve: Curve
+    curve: History
     seed: int
     device: str
 
@@ -70,9 +70,9 @@ class Run:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> "Run":
+    def from_dict(cls, facts: dict[str, Any]) -> "TrainingResult":
         """The run that `to_dict` gave."""
-        return cls(**{**facts, "curve": Curve(**facts["curve"])})
+        return cls(**{**facts, "curve": History(**facts["curve"])})
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -100,9 +100,9 @@ def train(
     class_weights: bool = False,
     batch_size: int | None = None,
     neighbors: Neighbors = NEIGHBORS,
-    on_improvement: Watch | None = None,
+    on_improvement: ImprovementCallback | None = None,
     **settings: Any,
-) -> tuple[Network, Run]:
+) -> tuple[Network, TrainingResult]:
     """Train a model on a split; the network comes back in its best state, in evaluation mode.
 
     With a `batch_size` in batches of training nodes and drawn `neighbors`, else on the whole graph.
@@ -151,14 +151,18 @@ class Trainer:
         if not len(self.nodes["val"]):
             raise HeterophilyError("training needs validation nodes to know when to stop; add some")
         known = torch.cat([self.nodes["train"], self.nodes["val"]])
-        self.shown = self.graph.showing(known)
-        weights = balanced(self.shown, self.nodes["train"]).to(device) if class_weights else None
+        self.shown = self.graph.with_labels_only(known)
+        weights = (
+            balanced_class_weights(self.shown, self.nodes["train"]).to(device)
+            if class_weights
+            else None
+        )
         network.class_weights = weights
-        self.best, self.curve = Best(int(self.settings["patience"])), Curve()
-        self.on_improvement: Watch | None = None
+        self.best, self.curve = EarlyStopping(int(self.settings["patience"])), History()
+        self.on_improvement: ImprovementCallback | None = None
         self.repeats = False
         # The last evaluation, if it is the next training pass: its logits and what parts noted in it.
-        self._pass: tuple[Tensor, Scene | None] | None = None
+        self._pass: tuple[Tensor, Context | None] | None = None
         # Layers that training passes share with the evaluation before, and those of the last one.
         self.shared, self._start = 0, cast("Start | None", None)
 
@@ -178,7 +182,7 @@ class Trainer:
             "class_weights": self.network.class_weights is not None,
         }
 
-    def run(self, *, checkpoint: Path | None = None, progress: bool = True) -> Run:
+    def run(self, *, checkpoint: Path | None = None, progress: bool = True) -> TrainingResult:
         """Train until patience runs out, restore the best state and score all parts."""
         start, stopped = time.perf_counter(), "max_epochs"
         keep_freed_memory()
@@ -222,7 +226,7 @@ class Trainer:
     def _begin(self) -> None:
         self.network.begin(self.shown, self.nodes["train"])
         self.repeats = repeats(self.network, self.shown)
-        self.shared = 0 if self.repeats else shared_layers(self.network, self.shown)
+        self.shared = 0 if self.repeats else n_reusable_layers(self.network, self.shown)
 
     def _learn(self, epoch: int) -> tuple[float, Tensor]:
         """One step; the loss and the logits of the training pass."""
@@ -274,7 +278,7 @@ class Trainer:
         if content is None:
             return 0
         restore(content, self.network, self.optimizers, self.best)
-        self.curve = Curve(**content["curve"])
+        self.curve = History(**content["curve"])
         return int(content["epoch"]) + 1
 
     def _keep(self, checkpoint: Path | None, epoch: int) -> None:
@@ -299,7 +303,7 @@ class Trainer:
             warnings.warn(words, HeterophilyWarning, stacklevel=2)
         self._saved = time.monotonic()
 
-    def _finish(self, stopped: str, seconds: float) -> Run:
+    def _finish(self, stopped: str, seconds: float) -> TrainingResult:
         if self.best.state:
             self.network.load_state_dict(self.best.state)
         self.network.eval()
@@ -309,7 +313,7 @@ class Trainer:
         return_freed_memory()
         labels, times = self.graph.labels, self.curve.seconds
         known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
-        return Run(
+        return TrainingResult(
             scores={part: all_metrics(logits, labels, nodes) for part, nodes in known.items()},
             best_epoch=self.best.epoch,
             n_epochs=len(times),
@@ -323,7 +327,7 @@ class Trainer:
         )
 
 
-def balanced(graph: Graph, nodes: Tensor) -> Tensor:
+def balanced_class_weights(graph: Graph, nodes: Tensor) -> Tensor:
     """Class weights n / (K n_k) over the training nodes, 0 for a class without any."""
     counts = torch.bincount(graph.labels[nodes], minlength=graph.n_classes)
     weights = counts.sum() / (graph.n_classes * counts.clamp_min(1))

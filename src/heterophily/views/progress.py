@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from heterophily.runs.job import Cell
+from heterophily.runs.job import Job
 from heterophily.runs.record import Record
 from heterophily.runs.supervise import Outcome
 
@@ -18,7 +18,7 @@ class Display:
     def __init__(
         self,
         found: Sequence[Record],
-        missing: Sequence[Cell],
+        missing: Sequence[Job],
         *,
         workers: int,
         quiet: bool = False,

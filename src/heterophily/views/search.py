@@ -9,13 +9,13 @@ from typing import Any
 
 from heterophily.core.files import safe_name, write_atomically
 from heterophily.search import components
-from heterophily.search.result import Attempt, Found
+from heterophily.search.result import SearchResult, TrialResult
 from heterophily.search.settings_file import write_settings
 from heterophily.search.source import write_recipe
 from heterophily.views.search_figures import save_history, save_importances
 
 
-def write_found(found: Found, folder: Path, *, write: Path | None = None) -> Found:
+def write_found(found: SearchResult, folder: Path, *, write: Path | None = None) -> SearchResult:
     """Write winner, figures and summary into a folder, and the winner into `write` too."""
     files = {"trials": folder / "trials.csv"}
     files["history"] = save_history(found.attempts, folder / "history.png")
@@ -35,13 +35,13 @@ def _write_text(path: Path, text: str) -> Path:
     return path
 
 
-def winner_path(found: Found, folder: Path) -> Path:
+def winner_path(found: SearchResult, folder: Path) -> Path:
     """Where the winner goes: `recipe.py` of a component search, else `<model>.toml`."""
     name = "recipe.py" if found.model == components.NAME else f"{safe_name(found.model)}.toml"
     return folder / name
 
 
-def write_winner(found: Found, path: Path) -> Path:
+def write_winner(found: SearchResult, path: Path) -> Path:
     """The winner as a recipe in Python, or as a table of settings."""
     if found.model == components.NAME:
         words = (
@@ -51,17 +51,17 @@ def write_winner(found: Found, path: Path) -> Path:
     return write_settings(path, found.dataset, table_of(found), model=found.model)
 
 
-def table_of(found: Found) -> dict[str, Any]:
+def table_of(found: SearchResult) -> dict[str, Any]:
     """The winner as a table of a file of settings."""
     return {"source": "search", **preset_of(found), **found.settings}
 
 
-def preset_of(found: Found) -> dict[str, str]:
+def preset_of(found: SearchResult) -> dict[str, str]:
     """The preset, where it is not the usual one."""
     return {} if found.preset == "published" else {"preset": found.preset}
 
 
-def write_trials(attempts: Sequence[Attempt], splits: Sequence[str], path: Path) -> None:
+def write_trials(attempts: Sequence[TrialResult], splits: Sequence[str], path: Path) -> None:
     """One row per trial: state, accuracies, what was tried, and the reason of a failure."""
     names = sorted({name for attempt in attempts for name in attempt.answers})
 
@@ -80,7 +80,7 @@ def write_trials(attempts: Sequence[Attempt], splits: Sequence[str], path: Path)
     write_atomically(path, write)
 
 
-def summary_of(found: Found) -> dict[str, Any]:
+def summary_of(found: SearchResult) -> dict[str, Any]:
     """The search as plain data."""
     return {
         **found.facts,
@@ -100,12 +100,12 @@ def summary_of(found: Found) -> dict[str, Any]:
     }
 
 
-def summary_json(found: Found) -> str:
+def summary_json(found: SearchResult) -> str:
     """The summary in JSON."""
     return json.dumps(summary_of(found), indent=2, ensure_ascii=False) + "\n"
 
 
-def summary_markdown(found: Found) -> str:
+def summary_markdown(found: SearchResult) -> str:
     """The summary as a page."""
     facts = summary_of(found)
     counts = ", ".join(f"{n} {state}" for state, n in facts["trials"].items() if n)
@@ -136,7 +136,7 @@ def summary_markdown(found: Found) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _start_sentence(found: Found) -> str:
+def _start_sentence(found: SearchResult) -> str:
     start = found.start
     if start.state != "done" or start.value is None:
         return f"The starting point, trial {start.number}, {start.state}."

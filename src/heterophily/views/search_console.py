@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from heterophily.search.components import NAME
-from heterophily.search.result import Found
+from heterophily.search.result import SearchResult
 from heterophily.views.models import model_table
 
 
-def found_view(found: Found) -> RenderableType:
+def found_view(found: SearchResult) -> RenderableType:
     """The winner, its settings with their importances, and where the files are."""
     states = ("done", "pruned", "failed", "running")
     counts = ", ".join(f"{found.count(s)} {s}" for s in states if found.count(s))
@@ -37,6 +37,6 @@ def found_view(found: Found) -> RenderableType:
     return Group(*parts, *(Text(f"wrote {path}") for path in _paths(found)))
 
 
-def _paths(found: Found) -> list[Path]:
+def _paths(found: SearchResult) -> list[Path]:
     wanted = ("summary.md", "winner", "written")
     return [found.files[key] for key in wanted if key in found.files]

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from heterophily.search.result import Attempt
+from heterophily.search.result import TrialResult
 from heterophily.views.figures import SMALL, TEXT, save_figure
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "#bbbbbb"
 MOST_BARS = 15
 
 
-def best_so_far(attempts: Sequence[Attempt]) -> list[tuple[int, float]]:
+def best_so_far(attempts: Sequence[TrialResult]) -> list[tuple[int, float]]:
     """The best value after each finished trial."""
     line: list[tuple[int, float]] = []
     for attempt in attempts:
@@ -19,7 +19,7 @@ def best_so_far(attempts: Sequence[Attempt]) -> list[tuple[int, float]]:
     return line
 
 
-def save_history(attempts: Sequence[Attempt], path: Path) -> Path:
+def save_history(attempts: Sequence[TrialResult], path: Path) -> Path:
     """Save the value of every trial, pruned ones in grey, and the best so far."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

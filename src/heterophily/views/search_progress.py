@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from heterophily.search.result import Attempt
+from heterophily.search.result import TrialResult
 from heterophily.search.study import Outcome
 
 
@@ -36,7 +36,7 @@ class Display:
     def __exit__(self, *reason: Any) -> None:
         self.bar.stop()
 
-    def begin(self, attempts: Sequence[Attempt]) -> None:
+    def begin(self, attempts: Sequence[TrialResult]) -> None:
         """Take note of the trials that are there."""
         self.done = len(attempts)
         self.failed = sum(a.state == "failed" for a in attempts)

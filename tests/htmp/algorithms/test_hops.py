@@ -110,7 +110,7 @@ def test_paths_are_counted(random_graph):
 
 
 def test_stored_loops_change_nothing(random_graph):
-    stored = random_graph.adjacency.symmetrised()
+    stored = random_graph.adjacency.symmetrized()
     assert (stored.rows == stored.indices).any()
     for neighborhood in (second_hop, common_neighbors, lambda a: path_counts(a).pattern):
         plain = neighborhood(random_graph.symmetric)

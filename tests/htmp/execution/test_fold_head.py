@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from heterophily import Graph, build
-from heterophily.htmp.belief import Belief
+from heterophily.htmp.belief import CompatibilityEstimate
 from heterophily.htmp.combine import Add, Concat
 from heterophily.htmp.fuse import ConcatLayers
-from heterophily.htmp.guidance import Attention, RowMean, Uniform
+from heterophily.htmp.guidance import Attention, Ones, RowMean
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.models import REGISTRY
@@ -26,7 +26,7 @@ class Squared(Add):
 PLAIN = Recipe(
     name="plain",
     paper="none",
-    channels=(Ego() * Uniform(), Raw() * RowMean()),
+    channels=(Ego() * Ones(), Raw() * RowMean()),
     combine=Add(),
     head=Head(),
 )
@@ -77,12 +77,12 @@ def test_the_representation_keeps_its_width(small_graph):
         {"activate_last": True},
         {"combine": Concat()},
         {"combine": Squared()},
-        {"belief": Belief()},  # wants logits of prototypes too
+        {"belief": CompatibilityEstimate()},  # wants logits of prototypes too
         {"fuse": ConcatLayers()},
         {"dropout": Dropout(head=0.5)},
         {"dropout": Dropout(message=0.5)},
         {"message_activation": "after"},
-        {"channels": (Ego() * Uniform(), Raw() * Attention())},  # compares messages
+        {"channels": (Ego() * Ones(), Raw() * Attention())},  # compares messages
         {"settings": {"residual": True}},
     ],
 )

@@ -7,18 +7,24 @@ import pytest
 import torch
 
 from heterophily import Graph, HeterophilyError, build
-from heterophily.htmp.execution.batch import Drawn, Sample, ranges, rows_of, without_replacement
+from heterophily.htmp.execution.batch import (
+    Batch,
+    SampledMatrix,
+    ranges,
+    rows_of,
+    without_replacement,
+)
 from heterophily.htmp.execution.blockwise import evaluate, predict
 from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fans_of
-from heterophily.htmp.guidance import Attention, RowMean, Seen, SymmetricMean, Uniform
+from heterophily.htmp.guidance import Attention, ChannelInput, Ones, RowMean, SymmetricMean
 from heterophily.htmp.neighborhoods import Ego, Raw, Signed, WithSelf
-from heterophily.htmp.part import Scene
+from heterophily.htmp.part import Context
 from heterophily.models import REGISTRY
 
 N, F, K = 90, 100, 3
 TRAIN = torch.arange(3, 40, 6)
 ENTRIES = [(r, p) for r in REGISTRY.values() for p in ("published", "reference")]
-DIVIDED = [(r, p) for r, p in ENTRIES if not r.with_settings(preset=p).undivided]
+DIVIDED = [(r, p) for r, p in ENTRIES if not r.with_settings(preset=p).full_graph_reason]
 IDS = [f"{r.name}-{p}" for r, p in DIVIDED]
 
 
@@ -110,22 +116,24 @@ def test_predictions_of_unseen_nodes_are_those_of_the_whole_graph():
 
 @pytest.mark.parametrize("name", ["hog-gcn", "glognn", "simp-gcn"])
 def test_what_needs_all_nodes_at_once_says_why(name):
-    assert len(REGISTRY[name].undivided.split()) > 4
+    assert len(REGISTRY[name].full_graph_reason.split()) > 4
 
 
 def test_settings_decide_what_can_be_divided():
     cmgnn = REGISTRY["cmgnn"]
-    assert not cmgnn.undivided
-    assert "pseudo_labels" in cmgnn.with_settings(preset="reference").undivided
-    assert not cmgnn.with_settings(preset="reference", pseudo_labels="evaluation").undivided
-    assert "norm = layer" in REGISTRY["gcn+"].with_settings(norm="batch").undivided
+    assert not cmgnn.full_graph_reason
+    assert "pseudo_labels" in cmgnn.with_settings(preset="reference").full_graph_reason
+    assert not cmgnn.with_settings(preset="reference", pseudo_labels="evaluation").full_graph_reason
+    assert "norm = layer" in REGISTRY["gcn+"].with_settings(norm="batch").full_graph_reason
 
 
 def channel_matrix(guidance, hood, seeds, fan, generator, graph):
     """A' ⊙ B' of drawn rows with the numbers of the whole graph, (N, N)."""
     sample = Sampler(graph, [hood * guidance]).draw(seeds, [fan], generator)
-    scene = Scene(sample, None, False, None)
-    seen = Seen(hood * guidance, sample.drawn[hood], None, torch.zeros(sample.n_nodes, 2), scene)
+    scene = Context(sample, None, False, None)
+    seen = ChannelInput(
+        hood * guidance, sample.drawn[hood], None, torch.zeros(sample.n_nodes, 2), scene
+    )
     dense = torch.zeros(N, N)
     operator = guidance.operator(seen, None).to_dense()
     dense[sample.nodes.unsqueeze(1), sample.nodes] = operator
@@ -133,12 +141,10 @@ def channel_matrix(guidance, hood, seeds, fan, generator, graph):
 
 
 @pytest.mark.parametrize("hood", [Raw(), WithSelf(), WithSelf(extra=True)], ids=repr)
-@pytest.mark.parametrize("guidance", [RowMean(), SymmetricMean(), Uniform()], ids=repr)
+@pytest.mark.parametrize("guidance", [RowMean(), SymmetricMean(), Ones()], ids=repr)
 def test_drawn_rows_estimate_the_whole_ones_without_bias(guidance, hood):
     graph, seeds = ring(), torch.tensor([0, 5, 14, N - 1])
-    whole = (
-        guidance.matrix(hood.indicator(graph)) if guidance != Uniform() else hood.indicator(graph)
-    )
+    whole = guidance.matrix(hood.indicator(graph)) if guidance != Ones() else hood.indicator(graph)
     whole = (
         whole if hasattr(whole, "to_dense") else whole * torch.ones(whole.n_entries)
     ).to_dense()
@@ -157,8 +163,8 @@ def test_attention_counts_a_drawn_neighbor_for_those_it_stands_for():
     hood, seeds = WithSelf(), torch.tensor([0])
     degree = int(graph.degrees[0])
     sample = Sampler(graph, [hood * Attention()]).draw(seeds, [2], torch.Generator())
-    seen = Seen(
-        hood * Attention(), sample.drawn[hood], None, None, Scene(sample, None, False, None)
+    seen = ChannelInput(
+        hood * Attention(), sample.drawn[hood], None, None, Context(sample, None, False, None)
     )
     zero = torch.zeros(sample.n_nodes)
     share = Attention().shares(seen, zero, zero)
@@ -183,7 +189,7 @@ def test_numbers_are_drawn_without_replacement_and_alike():
 
 def test_a_sample_holds_seeds_first_and_each_node_once():
     graph = ring()
-    sampler = Sampler(graph, [Raw() * RowMean(), Ego() * Uniform()])
+    sampler = Sampler(graph, [Raw() * RowMean(), Ego() * Ones()])
     seeds = torch.tensor([7, 3, 60])
     sample = sampler.draw(seeds, [2, 1], torch.Generator().manual_seed(1))
     assert torch.equal(sample.nodes[:3], seeds)
@@ -202,14 +208,14 @@ def test_a_sample_holds_seeds_first_and_each_node_once():
 
 def test_parts_that_share_entries_share_the_draw():
     graph = ring()
-    sample = Sampler(graph, [Signed(1) * Uniform(), Signed(-1) * Uniform()]).draw(
+    sample = Sampler(graph, [Signed(1) * Ones(), Signed(-1) * Ones()]).draw(
         torch.tensor([0]), [2], torch.Generator()
     )
     assert sample.drawn[Signed(1)] is sample.drawn[Signed(-1)]
 
 
 def test_a_part_that_takes_a_sample_for_the_graph_is_stopped():
-    sample = Sample(ring(), torch.arange(4), {})
+    sample = Batch(ring(), torch.arange(4), {})
     with pytest.raises(HeterophilyError, match="indicator_of"):
         Raw().indicator(sample)
 
@@ -220,7 +226,7 @@ def test_padding_adds_rows_and_only_to_squares_columns():
     sample = sampler_of(network, graph).draw(torch.arange(N), [None])
     square, wide = (rows.padded(K) for rows in sample.drawn.values())
     assert (square.shape, wide.shape) == ((N + K, N + K), (N + K, N))
-    assert isinstance(square, Drawn)
+    assert isinstance(square, SampledMatrix)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -19,7 +19,7 @@ from heterophily.core.sparse import Matrix, Pattern, segment_sum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Drawn(Matrix):
+class SampledMatrix(Matrix):
     """A': drawn rows of a neighborhood, with the sums of the whole rows; values = weights · importance."""
 
     sums: Tensor  # row sums of A_r at the receivers, (n,)
@@ -31,7 +31,7 @@ class Drawn(Matrix):
         True  # whether the columns are the nodes of the sample, not those of the whole graph
     )
 
-    def padded(self, count: int) -> "Drawn":
+    def padded(self, count: int) -> "SampledMatrix":
         """With `count` more nodes that hear nobody and are heard by nobody."""
         square = self.square
         sums, degrees = (pad(t, count) for t in (self.sums, self.degrees))
@@ -71,7 +71,7 @@ class Rows:
         columns: Tensor,
         senders: Tensor | None = None,
         importance: Tensor | None = None,
-    ) -> Drawn:
+    ) -> SampledMatrix:
         """The entries as a matrix with `columns` for senders, which are all nodes if not named."""
         indptr = torch.zeros(len(counts) + 1, dtype=torch.long)
         torch.cumsum(counts, 0, out=indptr[1:])
@@ -81,7 +81,7 @@ class Rows:
         parts = [part for part in (weights, importance) if part is not None]
         sums = self.sums.index_select(0, nodes)
         values = parts[0] if parts else sums.new_ones(len(entries))
-        return Drawn(
+        return SampledMatrix(
             pattern,
             values * parts[1] if len(parts) == 2 else values,
             sums=sums,
@@ -93,7 +93,7 @@ class Rows:
         )
 
 
-class Sample(Graph):
+class Batch(Graph):
     """A graph of n of the nodes of a whole one, seeds first; `extra` more are not nodes but prototypes.
 
     Features are gathered when a part asks for them. Nothing is validated: the whole graph was.
@@ -101,14 +101,14 @@ class Sample(Graph):
 
     nodes: Tensor  # (n,)
     whole: Graph
-    drawn: Mapping[Hashable, Drawn]  # by neighborhood
+    drawn: Mapping[Hashable, SampledMatrix]  # by neighborhood
     extra: int
 
     def __init__(
         self,
         whole: Graph,
         nodes: Tensor,
-        drawn: Mapping[Hashable, Drawn],
+        drawn: Mapping[Hashable, SampledMatrix],
         *,
         labels: Tensor | None = None,
         extra: int = 0,
@@ -154,28 +154,28 @@ class Sample(Graph):
         found = self.whole.degrees.index_select(0, self.nodes)
         return pad(found.to(self.labels.device), self.extra)
 
-    def remember(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """A drawn neighborhood, or what depends on this sample alone, computed once."""
-        return self.drawn[key] if key in self.drawn else super().remember(key, compute)
+        return self.drawn[key] if key in self.drawn else super().cached(key, compute)
 
-    def extended(self, gather: Callable[[], Features], count: int) -> "Sample":
+    def extended(self, gather: Callable[[], Features], count: int) -> "Batch":
         """With `count` prototypes behind the nodes; `gather` gives the features of all of them."""
         classes = torch.arange(count, device=self.labels.device)
         drawn = {key: rows.padded(count) for key, rows in self.drawn.items()}
         labels = torch.cat([self.labels, classes])
-        return Sample(self.whole, self.nodes, drawn, labels=labels, extra=count, gather=gather)
+        return Batch(self.whole, self.nodes, drawn, labels=labels, extra=count, gather=gather)
 
-    def to(self, device: torch.device | str) -> "Sample":
+    def to(self, device: torch.device | str) -> "Batch":
         """The same sample on another device; node numbers stay where the whole graph is."""
         if self.labels.device == torch.device(device):
             return self
         drawn = {key: _moved(rows, device) for key, rows in self.drawn.items()}
-        return Sample(self.whole, self.nodes, drawn, device=device)
+        return Batch(self.whole, self.nodes, drawn, device=device)
 
 
 def origin(graph: Graph) -> Tensor | None:
     """The numbers that the nodes of a sample have in the whole graph; None for a whole graph."""
-    return graph.nodes.to(graph.labels.device) if isinstance(graph, Sample) else None
+    return graph.nodes.to(graph.labels.device) if isinstance(graph, Batch) else None
 
 
 def ranges(starts: Tensor, counts: Tensor) -> Tensor:
@@ -227,7 +227,7 @@ def _empty(n: int) -> Pattern:
     return Pattern(torch.zeros(n + 1, dtype=torch.int), torch.zeros(0, dtype=torch.int), n)
 
 
-def _moved(drawn: Drawn, device: torch.device | str) -> Drawn:
+def _moved(drawn: SampledMatrix, device: torch.device | str) -> SampledMatrix:
     names = ("pattern", "values", "sums", "sender_sums", "degrees", "weights", "importance")
     items: dict[str, Any] = {name: getattr(drawn, name) for name in names}
     items = {name: None if item is None else item.to(device) for name, item in items.items()}

@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from heterophily.core import processes
 from heterophily.core.graph import Graph
 from heterophily.htmp.algorithms.hops import row_blocks
-from heterophily.htmp.encoder import AsIs
-from heterophily.htmp.execution.batch import Sample
+from heterophily.htmp.encoder import RawFeatures
+from heterophily.htmp.execution.batch import Batch
 from heterophily.htmp.execution.sampling import Sampler
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Scene
+from heterophily.htmp.part import Context
 
 BLOCK = 2**19  # entries that a block gathers, or nodes where nothing is gathered
 
@@ -87,7 +87,7 @@ class _Pass:
 
     def _stack(self, layers: nn.ModuleList) -> list[Tensor | None]:
         """The states that FUSE reads."""
-        first = None if isinstance(self.network.encoding, AsIs) else self._encoded()
+        first = None if isinstance(self.network.encoding, RawFeatures) else self._encoded()
         course, states = _Course(first, first), [first]
         sampler = Sampler(self.graph, cast("Layer", layers[0]).channels)
         for number, layer in enumerate(layers, start=1):
@@ -108,11 +108,11 @@ class _Pass:
         """Go from Z^(l-1) to Z^l."""
         spread = self._spread(course, layer, number)
         looks = any(channel.guidance.looks for channel in layer.channels)
-        carries: list[str] = []
+        carried_keys: list[str] = []
 
         def gather(nodes: Tensor) -> list[Tensor]:
             near = self._open(sampler, nodes, number, reads=looks and course.reads)
-            every = cast("Sample", near.graph).nodes
+            every = cast("Batch", near.graph).nodes
             heard = (
                 layer.states(self._heard(course, every, near)) if looks else [None] * len(spread)
             )
@@ -125,11 +125,11 @@ class _Pass:
             heard_here = self._heard(course, nodes, own)
             first = layer.states(heard_here)[0]
             z = layer.update(messages, first, heard_here["previous"], own)
-            carries[:] = [key for key in self.recipe.carries if key in own.memory]
-            return [z, *(own.memory[key] for key in carries)]
+            carried_keys[:] = [key for key in self.recipe.carried_keys if key in own.memory]
+            return [z, *(own.memory[key] for key in carried_keys)]
 
         found = self._everywhere(self._row_blocks(sampler), gather)
-        course.previous, course.carried = found[0], dict(zip(carries, found[1:], strict=True))
+        course.previous, course.carried = found[0], dict(zip(carried_keys, found[1:], strict=True))
 
     def _spread(
         self, course: _Course, layer: Layer, number: int
@@ -159,7 +159,7 @@ class _Pass:
 
     def _open(
         self, sampler: Sampler, nodes: Tensor, number: int = 0, *, reads: bool = True
-    ) -> Scene:
+    ) -> Context:
         """The scene of a block with all neighbors of its nodes."""
         fans = [None] * sampler.power
         sample = sampler.draw(nodes, fans, n_inputs=len(nodes)).to(self.device)
@@ -167,13 +167,13 @@ class _Pass:
         scene.layer = number
         return scene
 
-    def _heard(self, course: _Course, nodes: Tensor, scene: Scene) -> dict[str, Any]:
+    def _heard(self, course: _Course, nodes: Tensor, scene: Context) -> dict[str, Any]:
         """The states that channels may listen to, at some nodes."""
         scene.first = self._at(course.first, nodes, scene)
         scene.memory |= {key: self._at(z, nodes, scene) for key, z in course.carried.items()}
         return self.network.hear([self._at(course.previous, nodes, scene)], scene)
 
-    def _at(self, state: Tensor | None, nodes: Tensor, scene: Scene) -> Any:
+    def _at(self, state: Tensor | None, nodes: Tensor, scene: Context) -> Any:
         return scene.x if state is None else state[self._rows(nodes)].to(self.device)
 
     def _rows(self, nodes: Tensor) -> Tensor:

@@ -13,28 +13,33 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 from torch.func import functional_call
 
-from heterophily.htmp.combine import Add, LearnedAdd, Only, WeightedAdd
-from heterophily.htmp.fuse import Last
-from heterophily.htmp.part import Scene
-from heterophily.htmp.transform import Own
+from heterophily.htmp.combine import Add, LearnedAdd, SingleChannel, WeightedAdd
+from heterophily.htmp.fuse import LastLayer
+from heterophily.htmp.part import Context
+from heterophily.htmp.transform import Linear
 
 if TYPE_CHECKING:
     from heterophily.htmp.layer import Layer
     from heterophily.htmp.recipe import Recipe
 
-LINEAR = (Only, Add, WeightedAdd, LearnedAdd)  # themselves: what is derived from them may not be
+LINEAR = (
+    SingleChannel,
+    Add,
+    WeightedAdd,
+    LearnedAdd,
+)  # themselves: what is derived from them may not be
 ENDS = ("transform.*", "combine.b")  # weights of a linear layer whose columns the head reads
 
 
-def head_fits_inside(recipe: "Recipe", last: "Layer") -> bool:
+def can_fold_head(recipe: "Recipe", last: "Layer") -> bool:
     """Whether the last layer is linear in its messages and only the head reads what comes out."""
     drop, transform = recipe.dropout, recipe.transform
     between = (last.active, last.norm, last.residual, recipe.separate, drop.head, drop.message)
     return (
         recipe.head is not None
         and recipe.head.kind == "linear"
-        and type(recipe.fuse) is Last
-        and type(transform) is Own
+        and type(recipe.fuse) is LastLayer
+        and type(transform) is Linear
         and not transform.heads(last.size)
         and transform.kernel_merge == "add"
         and type(recipe.combine) in LINEAR
@@ -45,7 +50,9 @@ def head_fits_inside(recipe: "Recipe", last: "Layer") -> bool:
     )
 
 
-def with_head(layer: "Layer", head: Any, heard: dict[str, Any], scene: Scene) -> Tensor:
+def forward_with_folded_head(
+    layer: "Layer", head: Any, heard: dict[str, Any], scene: Context
+) -> Tensor:
     """Logits (N, K) from the states that the last layer hears."""
     ends = {
         name: weight @ head.weight

@@ -22,13 +22,13 @@ def repeats(network: Network, graph: Graph) -> bool:
         return heard is not None and torch.equal(heard, network.eval()(graph))
 
 
-def shared_layers(network: Network, graph: Graph) -> int:
+def n_reusable_layers(network: Network, graph: Graph) -> int:
     """How many layers a training pass begins with that compute what they did in the last evaluation.
 
     So it is up to the first one that hears a dropped state, where `repeats` is so but for that.
     """
     recipe, n = network.recipe, network.n_layers
-    if not _comparable(network, graph) or recipe.separate or recipe.carries:
+    if not _comparable(network, graph) or recipe.separate or recipe.carried_keys:
         return 0
     with torch.no_grad():
         before = torch.get_rng_state()
@@ -43,8 +43,8 @@ def shared_layers(network: Network, graph: Graph) -> int:
 
 
 def _comparable(network: Network, graph: Graph) -> bool:
-    normalised = network.recipe.settings["norm"] == "batch"
-    return not normalised and network.mind is None and graph.labels.device.type == "cpu"
+    normalized = network.recipe.settings["norm"] == "batch"
+    return not normalized and network.mind is None and graph.labels.device.type == "cpu"
 
 
 def _drawing_nothing(compute: Callable[[], Any]) -> Any:

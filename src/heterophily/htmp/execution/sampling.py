@@ -17,8 +17,8 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Pattern
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.execution.batch import Rows, Sample, pad, ranges, without_replacement
-from heterophily.htmp.neighborhoods import Neighborhood, indicator_of, structure_key
+from heterophily.htmp.execution.batch import Batch, Rows, pad, ranges, without_replacement
+from heterophily.htmp.neighborhoods import Neighborhood, adjacency_of, structure_key
 
 Fan = int | None  # neighbors to draw in a hop; None: all
 Neighbors = Sequence[int] | str  # one number per hop, the last one repeated; or `all`
@@ -106,7 +106,7 @@ class Sampler:
         """Neighborhoods with the same entries are drawn together, as parts that share them expect."""
         found: dict[int, tuple[Any, list[Neighborhood]]] = {}
         for hood in dict.fromkeys(hoods):
-            indicator = indicator_of(hood, self.graph)
+            indicator = adjacency_of(hood, self.graph)
             found.setdefault(id(indicator), (indicator, []))[1].append(hood)
         return [Relation(tuple(keys), Rows.of(whole)) for whole, keys in found.values()]
 
@@ -117,7 +117,7 @@ class Sampler:
         generator: torch.Generator | None = None,
         *,
         n_inputs: int | None = None,
-    ) -> Sample:
+    ) -> Batch:
         """The seeds, what they hear in as many hops as there are fans, and the rows in between.
 
         Structure is an input of all nodes, or of the first `n_inputs` only.
@@ -144,7 +144,7 @@ class Sampler:
             counts = pad(counts, len(every) - len(counts))
             rows = relation.rows.drawn(every, entries, counts, columns=columns)
             drawn |= {structure_key(hood): rows for hood in relation.keys}
-        return Sample(self.graph, every, drawn)
+        return Batch(self.graph, every, drawn)
 
     def _new(self, entries: Sequence[Tensor], count: int) -> Tensor:
         """The nodes at the entries that were not reached before, numbered from `count` on."""

@@ -155,7 +155,7 @@ def times_of(results: Results, dataset: str) -> tuple[dict[str, tuple[float, flo
 
 
 @dataclass(frozen=True)
-class Believed:
+class LabeledMatrix:
     """A compatibility matrix with its story."""
 
     kind: str  # observed, estimated or desired
@@ -164,12 +164,12 @@ class Believed:
     method: str = ""
 
 
-def matrices_of(results: Results, dataset: str) -> list[Believed]:
+def matrices_of(results: Results, dataset: str) -> list[LabeledMatrix]:
     """The observed, estimated and desired compatibility matrices that are known of a dataset."""
     graph = results.graphs.get(dataset)
-    found: list[Believed] = []
+    found: list[LabeledMatrix] = []
     if graph is not None:
-        found.append(Believed("observed", graph.compatibility.tolist(), graph.class_names))
+        found.append(LabeledMatrix("observed", graph.compatibility.tolist(), graph.class_names))
     for study in ("compatibility", "desired"):
         rows = results.study(f"{study}-{MATRICES}", dataset)
         for model in values_of(rows, "model"):
@@ -178,7 +178,7 @@ def matrices_of(results: Results, dataset: str) -> list[Believed]:
                 if kind != "observed" or not seen:
                     matrix, names = matrix_of(where(rows, model=model, kind=kind))
                     method = "" if kind == "observed" else str(model)
-                    found.append(Believed(str(kind), matrix.tolist(), names, method))
+                    found.append(LabeledMatrix(str(kind), matrix.tolist(), names, method))
     found += _from_records(
         results, dataset, {b.method for b in found if b.kind == "estimated"}, found
     )
@@ -187,8 +187,8 @@ def matrices_of(results: Results, dataset: str) -> list[Believed]:
 
 
 def _from_records(
-    results: Results, dataset: str, known: set[str], others: Sequence[Believed]
-) -> list[Believed]:
+    results: Results, dataset: str, known: set[str], others: Sequence[LabeledMatrix]
+) -> list[LabeledMatrix]:
     """Estimates that the runs themselves kept, averaged over splits."""
     found = []
     for model in results.table.models:
@@ -198,7 +198,7 @@ def _from_records(
             k = len(kept[0])
             mean = [[fmean(m[i][j] for m in kept) for j in range(k)] for i in range(k)]
             names = next((b.names for b in others if len(b.names) == k), [str(i) for i in range(k)])
-            found.append(Believed("estimated", mean, names, model))
+            found.append(LabeledMatrix("estimated", mean, names, model))
     return found
 
 

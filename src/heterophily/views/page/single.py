@@ -20,7 +20,7 @@ from heterophily.views.page.build import Figures, render, write_page
 from heterophily.views.page.chart import Chart, Section, Series
 from heterophily.views.page.commands import settings_words
 from heterophily.views.page.curves import Learned, curve_charts
-from heterophily.views.page.data import Believed
+from heterophily.views.page.data import LabeledMatrix
 
 CONFIDENCE = [f"{10 * i}–{10 * i + 10}" for i in range(10)]  # percent
 
@@ -29,7 +29,7 @@ def write_diagnosis(
     diagnosis: Diagnosis, out: Path | str, *, source: str, nodes: Path | str | None = None
 ) -> Path:
     """Write the report of a diagnosis of the graph at `source`, with its table of `nodes`; its path."""
-    matrix = Believed("observed", diagnosis.compatibility.tolist(), diagnosis.class_names)
+    matrix = LabeledMatrix("observed", diagnosis.compatibility.tolist(), diagnosis.class_names)
     sections = [Section(_CONNECT, [*views.compatibility_charts([matrix]), overlap_map(diagnosis)])]
     words = ["heterophily", "diagnose", source, *_table(nodes), "--report", "report.html"]
     return write_page(graph_page(diagnosis, diagnosis.name, sections, [shlex.join(words)]), out)
@@ -114,8 +114,8 @@ def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:
     names, run = fitted.class_names_, fitted.run_
     observed = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes)
     pair = [
-        Believed("observed", observed.tolist(), names),
-        Believed("estimated", fitted.compatibility_.tolist(), names, fitted.recipe.name),
+        LabeledMatrix("observed", observed.tolist(), names),
+        LabeledMatrix("estimated", fitted.compatibility_.tolist(), names, fitted.recipe.name),
     ]
     curve = Learned(run.curve.loss, run.curve.val_accuracy, run.best_epoch)
     series = Series((fitted.recipe.name,))

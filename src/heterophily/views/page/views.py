@@ -124,7 +124,7 @@ def _some(*found: Chart | None) -> list[Chart]:
     return [chart for chart in found if chart is not None]
 
 
-def compatibility_charts(matrices: Sequence[data.Believed]) -> list[Chart]:
+def compatibility_charts(matrices: Sequence[data.LabeledMatrix]) -> list[Chart]:
     """Heat maps of one scale; desired matrices may have negative entries and get two hues."""
     if not matrices:
         return []
@@ -133,11 +133,11 @@ def compatibility_charts(matrices: Sequence[data.Believed]) -> list[Chart]:
     return [_heat(b, peak) for b in matrices]
 
 
-def _heat(believed: data.Believed, peak: float) -> Chart:
+def _heat(believed: data.LabeledMatrix, peak: float) -> Chart:
     values = [v for row in believed.matrix for v in row]
     negative = min(values, default=0.0) < -0.005
     reach = max(map(abs, values), default=1.0) or 1.0
-    title = {"observed": "Observed", "estimated": "Estimated", "desired": "Desired"}
+    title = {"observed": "Observed", "estimated": "Estimated", "desired": "CompatibilityWeights"}
     words = {
         "observed": "From all labels.",
         "estimated": "What the method believes after training.",
@@ -223,9 +223,9 @@ def _run(run: Record) -> dict[str, str]:
 
 def graph_facts(graph: Diagnosis) -> dict[str, str]:
     """Sizes of a measured graph."""
-    labelled = "" if graph.n_labelled == graph.n_nodes else f" ({graph.n_labelled:,} labelled)"
+    labeled = "" if graph.n_labelled == graph.n_nodes else f" ({graph.n_labelled:,} labelled)"
     return {
-        "nodes": f"{graph.n_nodes:,}{labelled}",
+        "nodes": f"{graph.n_nodes:,}{labeled}",
         "edges": f"{graph.n_edges_symmetric // 2:,}",
         "features": f"{graph.n_features:,}",
         "classes": str(graph.n_classes),
