@@ -89,7 +89,7 @@ def tiny(monkeypatch, tmp_path):
         n_classes=4,
         edge_homophily=0.0,
         citation="nobody",
-        licence="MIT",
+        license="MIT",
     )
     monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
     monkeypatch.setitem(CATALOG, "tiny", row)

@@ -5,7 +5,7 @@ from urllib.parse import urlparse
 import pytest
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.data.catalog import CATALOG, lookup
+from heterophily.data.catalog import CATALOG, lookup, read_catalog
 from heterophily.data.formats import FORMATS
 
 PAPER = (
@@ -36,7 +36,7 @@ def test_a_row_is_stored_under_its_own_name(row):
 @rows
 def test_a_row_names_its_source_and_a_known_format(row):
     assert row.citation
-    assert row.licence
+    assert row.license
     assert row.about
     assert row.format in FORMATS
 
@@ -60,14 +60,60 @@ def test_no_two_files_share_a_digest():
 
 
 @pytest.mark.parametrize(("counts", "edges"), [("stored", 3), ("symmetric", 4), (None, None)])
-def test_the_paper_counts_edges_as_stored_or_symmetrised(tiny, counts, edges):
+def test_the_paper_counts_edges_as_stored_or_symmetrized(tiny, counts, edges):
     row = replace(tiny, n_stored=3, n_symmetric=4, paper_counts=counts)
     assert row.paper_edges == edges
     assert row.in_paper == (counts is not None)
 
 
-def test_a_misspelt_name_is_answered_with_the_closest():
+def test_a_misspelled_name_is_answered_with_the_closest():
     with pytest.raises(
         HeterophilyError, match='no dataset "chamelon-f"; did you mean "chameleon-f"'
     ):
         lookup("chamelon-f")
+
+
+ENTRY = """
+[tiny]
+url = "https://example.org"
+format = "matlab"
+n_nodes = 3
+n_symmetric = 4
+n_features = 2
+n_classes = 2
+edge_homophily = 0.5
+citation = "nobody"
+license = "MIT"
+files = { "a.mat" = "git_blob:0123456789012345678901234567890123456789" }
+"""
+
+
+def test_a_table_with_the_required_keys_is_a_dataset(tmp_path):
+    (tmp_path / "c.toml").write_text(ENTRY)
+    row = read_catalog(tmp_path / "c.toml")["tiny"]
+    assert row.name == "tiny"
+    assert row.undirected
+    assert not row.in_paper
+    assert [(f.name, f.url, len(f.git_blob)) for f in row.files] == [
+        ("a.mat", "https://example.org/a.mat", 40)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("n_nodes = 3", "n_nodes = 3.5", "n_nodes of [tiny] must be int, got 3.5"),
+        ("n_nodes = 3", "n_nodes = true", "n_nodes of [tiny] must be int, got True"),
+        ("n_nodes = 3", "", "[tiny] must have a value for n_nodes"),
+        ("n_nodes", "n_node", 'no key of [tiny] "n_node"; did you mean "n_nodes"?'),
+        ("n_nodes", 'paper_counts = "all"\nn_nodes', "must be 'stored' or 'symmetric', got 'all'"),
+        ("git_blob:", "md5:", "must give sha256:... or git_blob:... for a.mat, got 'md5:"),
+        ("url", "address", "[tiny] must have a url and a table [tiny.files]"),
+        ("[tiny]", "tiny = 1\n[big]", "expected one [table] per dataset, got tiny = 1"),
+        ("[tiny]", "[tiny", "invalid catalog c.toml: Expected"),
+    ],
+)
+def test_an_invalid_catalog_is_reported(tmp_path, old, new, problem):
+    (tmp_path / "c.toml").write_text(ENTRY.replace(old, new, 1))
+    with pytest.raises(HeterophilyError, match=re.escape(problem)):
+        read_catalog(tmp_path / "c.toml")

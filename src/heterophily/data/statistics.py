@@ -1,6 +1,6 @@
 """The paper's table of datasets, measured on the files."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from heterophily.core.graph import PARTS
 from heterophily.core.homophily import measure_homophily
@@ -25,11 +25,14 @@ class Statistics:
     train_val_test: tuple[int, ...] | None
     splits: str | None  # official or random
     citation: str
-    licence: str
+    license: str
 
     def to_dict(self) -> dict[str, object]:
-        """The row as plain data."""
-        return asdict(self)
+        """Return the row as plain data."""
+        # This format spells the key in British English.
+        return {
+            ("licence" if key == "license" else key): value for key, value in vars(self).items()
+        }
 
 
 def measure_statistics(dataset: Dataset) -> Statistics:
@@ -54,7 +57,7 @@ def _measured(dataset: Dataset) -> Statistics:
         train_val_test=tuple(len(split.parts[part]) for part in PARTS),
         splits=split.origin,
         citation=dataset.citation,
-        licence=dataset.licence,
+        license=dataset.license,
     )
 
 
@@ -73,5 +76,5 @@ def _declared(dataset: Dataset) -> Statistics:
         train_val_test=None,
         splits=None,
         citation=dataset.citation,
-        licence=dataset.licence,
+        license=dataset.license,
     )
