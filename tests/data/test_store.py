@@ -8,8 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import cache_folder
 from heterophily.data.catalog import File
-from heterophily.data.store import RETRIES, VARIABLE, cache_folder, fetch, find, is_present
+from heterophily.data.store import RETRIES, VARIABLE, fetch, find, is_present
 
 CONTENT = b"hello\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -236,3 +236,10 @@ def safe_name(name: str) -> str:
     """A name as part of a path; hidden files are those that were not written to the end."""
     plain = "".join(c if c.isalnum() or c in "-+._" else "_" for c in name)
     return f"_{plain}" if plain.startswith(".") or not plain else plain
+
+
+def cache_folder() -> Path:
+    """Return the user's cache folder for downloaded files and computed neighborhoods."""
+    import pooch
+
+    return Path(pooch.os_cache("heterophily"))

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import cache_folder
 from heterophily.data.catalog import Dataset, File
 
 VARIABLE = "HETEROPHILY_DATA"
@@ -24,13 +25,6 @@ def data_folder() -> Path | None:
     if not Path(value).is_dir():
         raise HeterophilyError(f"{VARIABLE} must name a folder, got {value}; create or unset it")
     return Path(value)
-
-
-def cache_folder() -> Path:
-    """The user's cache of downloaded files."""
-    import pooch
-
-    return Path(pooch.os_cache("heterophily"))
 
 
 def find(dataset: Dataset, file_name: str) -> Path | None:

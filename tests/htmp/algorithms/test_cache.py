@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from heterophily.core.files import cache_folder
 from heterophily.core.sparse import Matrix, Pattern
-from heterophily.data.store import cache_folder
 from heterophily.htmp.algorithms import cache
 from heterophily.htmp.algorithms.cache import cached, stored_at
 

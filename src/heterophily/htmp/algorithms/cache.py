@@ -18,9 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from heterophily.core.files import write_atomically
+from heterophily.core.files import cache_folder, write_atomically
 from heterophily.core.sparse import Matrix, Pattern
-from heterophily.data.store import cache_folder
 
 VERSION = 1
 VARIABLE = "HETEROPHILY_CACHE"
