@@ -228,6 +228,6 @@ def test_two_processes_make_the_steps_of_one(graph, split, tmp_path):
 
 
 def test_several_processes_want_batches(run, monkeypatch):
-    monkeypatch.setattr("heterophily.core.processes.count", lambda: 2)
+    monkeypatch.setattr("heterophily.core.processes.world_size", lambda: 2)
     with pytest.raises(HeterophilyError, match="give a batch_size"):
         run("gcn")

@@ -25,28 +25,28 @@ def network(value):
 )
 def test_only_strictly_better_epochs_count(scores, better, epoch):
     best = EarlyStopping(patience=10)
-    assert [best.see(s, e, network(0.0)) for e, s in enumerate(scores)] == better
+    assert [best.update(s, e, network(0.0)) for e, s in enumerate(scores)] == better
     assert (best.epoch, best.accuracy) == (epoch, max(scores))
 
 
 def test_patience_runs_out_and_an_improvement_renews_it():
     best, exhausted = EarlyStopping(patience=2), []
     for epoch, score in enumerate([0.5, 0.4, 0.6, 0.6, 0.6, 0.6]):
-        best.see(score, epoch, network(0.0))
-        exhausted.append(best.exhausted)
+        best.update(score, epoch, network(0.0))
+        exhausted.append(best.should_stop)
     assert exhausted == [False, False, False, False, True, True]
 
 
 def test_the_state_is_a_copy_of_the_best_with_its_buffers():
     best, module = EarlyStopping(patience=5), network(1.0)
-    best.see(0.5, 0, module)
+    best.update(0.5, 0, module)
     nn.init.constant_(module.weight, 7.0)
     module.memory += 1
     assert best.state["weight"].item() == 1
     assert best.state["memory"].tolist() == [1, 1]
-    best.see(0.4, 1, module)
+    best.update(0.4, 1, module)
     assert best.state["weight"].item() == 1
-    best.see(0.6, 2, module)
+    best.update(0.6, 2, module)
     assert best.state["weight"].item() == 7
     assert best.state["memory"].tolist() == [2, 2]
     assert not any(value.requires_grad for value in best.state.values())
@@ -54,7 +54,7 @@ def test_the_state_is_a_copy_of_the_best_with_its_buffers():
 
 def test_a_state_that_changed_its_shape_is_copied_anew():
     best, module = EarlyStopping(patience=5), network(1.0)
-    best.see(0.5, 0, module)
+    best.update(0.5, 0, module)
     module.memory = torch.zeros(3)
-    best.see(0.6, 1, module)
+    best.update(0.6, 1, module)
     assert best.state["memory"].shape == (3,)

@@ -46,7 +46,7 @@ def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, m
     quick = run(model, **options)
     n_quick, _ = len(calls), calls.clear()
     monkeypatch.setattr(module, "repeats", lambda network, graph: False)
-    monkeypatch.setattr(module, "shared_layers", lambda network, graph: 0)
+    monkeypatch.setattr(module, "n_reusable_layers", lambda network, graph: 0)
     same(quick, run(model, **options))
     assert n_quick == len(calls) - 6 + 1 + 2  # one per epoch, the first step's, two to find out
 
@@ -57,7 +57,7 @@ def test_layers_before_the_first_dropout_serve_evaluation_and_the_next_step(
 ):
     options = {"max_epochs": 6, "patience": 10, "width": 64}
     quick = run(model, **options)
-    monkeypatch.setattr(module, "shared_layers", lambda network, graph: 0)
+    monkeypatch.setattr(module, "n_reusable_layers", lambda network, graph: 0)
     same(quick, run(model, **options))
 
 

@@ -211,9 +211,9 @@ def fit(
     options |= {"batch_size": batch_size, "neighbors": neighbor_counts(neighbors)}
     graph = open_graph(source, nodes=nodes, mapped=batch_size is not None)
     own = None if file is None else read_settings(file, datasets=[graph.name])
-    with processes.joined():
+    with processes.process_group():
         fitted = fit_model(graph, model, split=split or _first(graph.splits), own=own, **options)
-        silent = processes.number() > 0
+        silent = processes.rank() > 0
     if not silent:
         paths = write_results(fitted, graph, out)
         if report is not None:

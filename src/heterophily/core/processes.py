@@ -1,7 +1,7 @@
-"""Several processes that train one model, on one machine or many, as `torchrun` starts them.
+"""Training one model in several processes, on one or more machines, as started by `torchrun`.
 
-Every process has all weights and the same seeds. It takes its part of each batch, and of each block of an
-evaluation; sums of gradients and states make them agree. Gloo carries tensors of the CPU, NCCL those of GPUs.
+Every process has all weights and the same seeds. It processes its share of each batch, and of each block of
+an evaluation. Gradients and outputs are summed over the processes, with Gloo on the CPU and NCCL on GPUs.
 """
 
 import os
@@ -13,8 +13,8 @@ from torch import Tensor, distributed, nn
 
 
 @contextmanager
-def joined() -> Iterator[None]:
-    """Within it, this process works together with the others that were started with it, if there are any."""
+def process_group() -> Iterator[None]:
+    """Connect this process with the others that `torchrun` started, if there are any."""
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or distributed.is_initialized():
         yield
         return
@@ -28,38 +28,43 @@ def joined() -> Iterator[None]:
         distributed.destroy_process_group()
 
 
-def count() -> int:
-    """How many processes there are."""
+def world_size() -> int:
+    """Return the number of processes."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
-def number() -> int:
-    """The number of this process; 0 writes and prints."""
+def rank() -> int:
+    """Return the number of this process. Process 0 writes files and prints."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
-def part_of(nodes: Tensor) -> Tensor:
-    """The part of a batch that falls to this process."""
-    return nodes.tensor_split(count())[number()]
+def is_distributed() -> bool:
+    """Return whether there is more than one process."""
+    return world_size() > 1
 
 
-def add_up(tensors: Iterable[Tensor]) -> None:
-    """Replace each tensor by its sum over all processes."""
-    if count() > 1:
+def local_share(nodes: Tensor) -> Tensor:
+    """Return the nodes of a batch that this process handles."""
+    return nodes.tensor_split(world_size())[rank()]
+
+
+def all_reduce_sum(tensors: Iterable[Tensor]) -> None:
+    """Replace each tensor with its sum over all processes."""
+    if is_distributed():
         for tensor in tensors:
             distributed.all_reduce(tensor)
 
 
-def add_gradients(network: nn.Module) -> None:
-    """Replace the gradients by their sums over all processes; who has none adds nothing."""
-    if count() < 2:
+def all_reduce_gradients(network: nn.Module) -> None:
+    """Replace the gradients with their sums over all processes; a missing gradient adds nothing."""
+    if not is_distributed():
         return
     parameters = list(network.parameters())
-    # One message: what each process has, and then the gradients, zeros for those it has not.
+    # One message: which gradients this process has, followed by the gradients, with zeros for missing ones.
     has = torch.tensor([float(p.grad is not None) for p in parameters], device=parameters[0].device)
     flat = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     message = torch.cat([has.to(flat[0].dtype), *(gradient.flatten() for gradient in flat)])
     distributed.all_reduce(message)
     sums = message.split([len(has), *(p.numel() for p in parameters)])
-    for parameter, some, total in zip(parameters, sums[0], sums[1:], strict=True):
-        parameter.grad = total.view_as(parameter) if some else None
+    for parameter, count, total in zip(parameters, sums[0], sums[1:], strict=True):
+        parameter.grad = total.view_as(parameter) if count else None

@@ -59,7 +59,7 @@ class BatchTrainer(Trainer):
         """What a checkpoint must agree on to be continued."""
         return {**super().facts, "batch_size": self.batch_size, "neighbors": self.fans}
 
-    def _placed(self, graph: Graph) -> Graph:
+    def _to_device(self, graph: Graph) -> Graph:
         return graph if graph.labels.device.type == "cpu" else graph.to("cpu")
 
     def _begin(self) -> None:
@@ -82,7 +82,7 @@ class BatchTrainer(Trainer):
         means = sums / counts.clamp_min(1).unsqueeze(1)
         return means.to(self.network.mind.prototypes.dtype)
 
-    def _learn(self, epoch: int) -> tuple[float, Tensor]:
+    def _train_epoch(self, epoch: int) -> tuple[float, Tensor]:
         """One step for every batch; the mean loss."""
         order = torch.Generator().manual_seed(derived_seed(self.seed, epoch))
         nodes = self.nodes["train"]
@@ -99,7 +99,7 @@ class BatchTrainer(Trainer):
         """Learn from one batch; its loss over all processes."""
         for optimizer in self.optimizers:
             optimizer.zero_grad()
-        own = processes.part_of(batch)
+        own = processes.local_share(batch)
         value = torch.zeros(1, dtype=torch.double)
         if len(own):
             sample = self.sampler.draw(own, self.fans, generator).to(self.device)
@@ -109,8 +109,8 @@ class BatchTrainer(Trainer):
             loss = loss * (self._weight(own) / self._weight(batch))
             loss.backward()
             value += float(loss.detach())
-        processes.add_gradients(self.network)
-        processes.add_up([value])
+        processes.all_reduce_gradients(self.network)
+        processes.all_reduce_sum([value])
         for optimizer in self.optimizers:
             optimizer.step()
         return float(value)
@@ -125,9 +125,9 @@ class BatchTrainer(Trainer):
     def _evaluate(self) -> Tensor:
         return evaluate(self.network, self.shown, block=BLOCK)
 
-    def _improve(self, logits: Tensor) -> None:
+    def _update_states(self, logits: Tensor) -> None:
         with self._mind_with_the_graph():
-            super()._improve(logits)
+            super()._update_states(logits)
 
     @contextmanager
     def _mind_with_the_graph(self) -> Iterator[None]:

@@ -13,15 +13,15 @@ class EarlyStopping:
     patience: int
     accuracy: float = -1.0
     epoch: int = -1
-    waited: int = 0
+    epochs_without_improvement: int = 0
     state: dict[str, Tensor] = field(default_factory=dict)
 
-    def see(self, accuracy: float, epoch: int, network: Module) -> bool:
+    def update(self, accuracy: float, epoch: int, network: Module) -> bool:
         """Take note of an epoch; True if it is strictly better than all before."""
         if accuracy <= self.accuracy:
-            self.waited += 1
+            self.epochs_without_improvement += 1
             return False
-        self.accuracy, self.epoch, self.waited = accuracy, epoch, 0
+        self.accuracy, self.epoch, self.epochs_without_improvement = accuracy, epoch, 0
         self._copy(network)
         return True
 
@@ -35,6 +35,6 @@ class EarlyStopping:
                 self.state[name] = value.detach().clone()
 
     @property
-    def exhausted(self) -> bool:
+    def should_stop(self) -> bool:
         """Whether patience has run out."""
-        return self.waited >= self.patience
+        return self.epochs_without_improvement >= self.patience

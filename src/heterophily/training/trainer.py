@@ -124,7 +124,7 @@ def trainer_for(batch_size: int | None, neighbors: Neighbors) -> Callable[..., "
 
     if batch_size is not None:
         return partial(BatchTrainer, batch_size=batch_size, neighbors=neighbors)
-    if processes.count() > 1:
+    if processes.is_distributed():
         raise HeterophilyError("several processes share batches; give a batch_size, such as 1024")
     return Trainer
 
@@ -144,7 +144,7 @@ class Trainer:
     ) -> None:
         self.network, self.seed, self.device = network, seed, device
         self.settings = network.recipe.settings
-        self.graph = self._placed(graph)
+        self.graph = self._to_device(graph)
         graph.replace(splits={split.origin: split})  # refuses a split that does not fit
         place = self.graph.labels.device
         self.nodes = {part: nodes.to(place) for part, nodes in split.parts.items()}
@@ -190,16 +190,16 @@ class Trainer:
         self.optimizers = make_optimizers(self.network)
         first = self._resume(checkpoint)
         before = sum(self.curve.seconds)  # of a run that continues
-        shown = progress and not processes.number()
+        shown = progress and not processes.rank()
         with progress_bar(int(self.settings["max_epochs"]), shown=shown) as advance:
             try:
                 for epoch in range(first, int(self.settings["max_epochs"])):
                     self._epoch(epoch)
                     advance(epoch, self.best.accuracy)
-                    if self.best.exhausted:
+                    if self.best.should_stop:
                         stopped = "patience"
                         break
-                    self._keep(checkpoint, epoch)
+                    self._save_checkpoint(checkpoint, epoch)
             except KeyboardInterrupt:
                 stopped = "interrupted"
         return self._finish(stopped, before + time.perf_counter() - start)
@@ -208,19 +208,19 @@ class Trainer:
         start = time.perf_counter()
         network, graph = self.network, self.shown
         network.train()
-        value, heard = self._learn(epoch)
+        value, heard = self._train_epoch(epoch)
         network.eval()
         logits = self._evaluate()
         reached = accuracy(logits, graph.labels, self.nodes["val"])
-        if self.best.see(reached, epoch, network):
-            self._improve(heard if network.learns_from_training else logits)
+        if self.best.update(reached, epoch, network):
+            self._update_states(heard if network.learns_from_training else logits)
             if self.on_improvement is not None:
                 self.on_improvement(epoch, network, logits)
         self.curve.loss.append(value)
         self.curve.val_accuracy.append(reached)
         self.curve.seconds.append(time.perf_counter() - start)
 
-    def _placed(self, graph: Graph) -> Graph:
+    def _to_device(self, graph: Graph) -> Graph:
         return graph if graph.labels.device == self.device else graph.to(self.device)
 
     def _begin(self) -> None:
@@ -228,7 +228,7 @@ class Trainer:
         self.repeats = repeats(self.network, self.shown)
         self.shared = 0 if self.repeats else n_reusable_layers(self.network, self.shown)
 
-    def _learn(self, epoch: int) -> tuple[float, Tensor]:
+    def _train_epoch(self, epoch: int) -> tuple[float, Tensor]:
         """One step; the loss and the logits of the training pass."""
         for optimizer in self.optimizers:
             optimizer.zero_grad()
@@ -269,7 +269,7 @@ class Trainer:
         self._pass = logits, self.network.scene
         return logits.detach()
 
-    def _improve(self, logits: Tensor) -> None:
+    def _update_states(self, logits: Tensor) -> None:
         self.network.improve(self.shown, logits)
 
     def _resume(self, checkpoint: Path | None) -> int:
@@ -281,8 +281,8 @@ class Trainer:
         self.curve = History(**content["curve"])
         return int(content["epoch"]) + 1
 
-    def _keep(self, checkpoint: Path | None, epoch: int) -> None:
-        if checkpoint is None or processes.number():
+    def _save_checkpoint(self, checkpoint: Path | None, epoch: int) -> None:
+        if checkpoint is None or processes.rank():
             return
         if time.monotonic() - self._saved < CHECKPOINT_SECONDS:
             return

@@ -196,16 +196,16 @@ class _Pass:
         n = self.graph.n_nodes
         whole: list[Tensor] = []
         for number, nodes in enumerate(blocks):
-            if number % processes.count() != processes.number() and number:
+            if number % processes.world_size() != processes.rank() and number:
                 continue
             parts = [part.cpu() for part in compute(nodes)]
             if not whole:
                 whole = [part.new_zeros(n + self.n_extra, *part.shape[1:]) for part in parts]
-            if number % processes.count() != processes.number():
+            if number % processes.world_size() != processes.rank():
                 continue
             for total, part in zip(whole, parts, strict=True):
                 total[nodes] = part[: len(nodes)]
                 if not number:
                     total[n:] = part[len(nodes) :]
-        processes.add_up(whole)
+        processes.all_reduce_sum(whole)
         return whole
