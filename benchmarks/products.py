@@ -11,7 +11,8 @@ from statistics import median
 
 import torch
 
-from heterophily.core.dense import onednn_is_faster, product
+from heterophily.core.dense import product
+from heterophily.core.machine import onednn_is_faster
 
 
 def main() -> None:

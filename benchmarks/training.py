@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from heterophily import Graph, load, random_splits
-from heterophily.core.machine import keep_freed_memory
+from heterophily.core.machine import retain_freed_memory
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
 from heterophily.htmp.network import Network
 from heterophily.training.optimizers import make_optimizers
@@ -41,7 +41,7 @@ def epoch_of(network: Network, graph: Graph) -> Callable[[], None]:
     """One epoch of the trainer: forward, backward, step, evaluation, and keeping what is best."""
     cpu = torch.device("cpu")
     trainer = Trainer(network, graph, split=graph.split("0"), seed=0, device=cpu)
-    keep_freed_memory()
+    retain_freed_memory()
     trainer._begin()
     trainer.optimizers = make_optimizers(network)
     numbers = count()

@@ -41,13 +41,13 @@ def test_single_precision_agrees_with_double(columns: int) -> None:
 
 @pytest.mark.parametrize("rows", [3, 60])
 def test_factors_may_be_transposes_and_slices(rows: int, monkeypatch) -> None:
-    called, gaps = ways._onednn, []
+    called, gaps = ways.onednn_matmul, []
 
     def watched(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         gaps.append(not (right.is_contiguous() or right.T.is_contiguous()))
         return called(left, right)
 
-    monkeypatch.setattr(ways, "_onednn", watched)
+    monkeypatch.setattr(ways, "onednn_matmul", watched)
     left, right = torch.randn(rows, 55), torch.randn(80, 90)
     lefts = left, left.T.contiguous().T, torch.cat([left, left], 1)[:, :55]
     rights = right[5:60], right[5:60, :70], right[:70, 5:60].T, right.T[5:60].contiguous()
@@ -102,13 +102,3 @@ def test_a_sparse_state_may_be_multiplied_too() -> None:
 
 def test_no_rows_give_no_rows() -> None:
     assert product(torch.empty(0, 6), torch.ones(6, 3)).shape == (0, 3)
-
-
-def test_a_missing_operator_is_noticed_before_it_is_used(monkeypatch) -> None:
-    assert ways._onednn_works() == torch.backends.mkldnn.is_available()
-
-    def missing(*_: torch.Tensor) -> torch.Tensor:
-        raise AttributeError
-
-    monkeypatch.setattr(ways, "_onednn", missing)
-    assert not ways._onednn_works()

@@ -20,6 +20,7 @@ from heterophily.commands.options import Nodes, Source, chosen, neighbor_counts
 from heterophily.commands.search import search_app
 from heterophily.commands.study import study_app
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
+from heterophily.core.machine import retain_freed_memory
 
 app = typer.Typer(
     name="heterophily",
@@ -296,6 +297,7 @@ def _print_json(content: Any) -> None:
 def main() -> None:
     """Run the command line; problems of the input become one sentence and exit code 2."""
     warnings.showwarning = partial(_warn, warnings.showwarning)
+    retain_freed_memory()
     try:
         app()
     except SystemExit as end:

@@ -6,14 +6,14 @@ of AMD it leaves the registers of 512 bits unused. oneDNN, a part of PyTorch too
 single precision go through it there and take half the time (`benchmarks/products.py`).
 """
 
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
+
+from heterophily.core.machine import TUNED, onednn_is_faster, onednn_matmul
 
 NARROW = range(2, 16)  # numbers of columns that are slow
 LEAST = 4  # rows of Wᵀ that are fast; fewer are filled up with zeros
@@ -32,7 +32,7 @@ def product(state: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def matmul(left: Tensor, right: Tensor) -> Tensor:
     """A B, without a gradient."""
-    return _onednn(left, _compact(right)) if _by_onednn(left, right) else left @ right
+    return onednn_matmul(left, _compact(right)) if _by_onednn(left, right) else left @ right
 
 
 def transposed_product(state: Tensor, weight: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ class _Product(torch.autograd.Function):
 
 
 def _is_narrow(weight: Tensor) -> bool:
-    return weight.shape[1] in NARROW and weight.device.type == "cpu"
+    return TUNED and weight.shape[1] in NARROW and weight.device.type == "cpu"
 
 
 def _by_onednn(left: Tensor, right: Tensor) -> bool:
@@ -80,25 +80,3 @@ def _compact(factor: Tensor) -> Tensor:
         return factor
     by_rows = factor.stride(0) >= factor.stride(1)
     return factor.contiguous() if by_rows else factor.T.contiguous().T
-
-
-@cache
-def onednn_is_faster() -> bool:
-    """Whether MKL leaves the widest registers of this processor unused: AMD's with AVX-512."""
-    path = Path("/proc/cpuinfo")
-    amd = path.exists() and "AuthenticAMD" in path.read_text()
-    return amd and torch.backends.cpu.get_cpu_capability() == "AVX512" and _onednn_works()
-
-
-def _onednn(left: Tensor, right: Tensor) -> Tensor:
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")
-    return result
-
-
-def _onednn_works() -> bool:
-    """Whether this PyTorch has the operator, which it does not document, as it is called here."""
-    left, right = torch.arange(6.0).view(2, 3), torch.arange(12.0).view(3, 4)
-    try:
-        return torch.equal(_onednn(left, right), left @ right)
-    except (AttributeError, RuntimeError, TypeError):
-        return False

@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from heterophily.core.dense import matmul
+from heterophily.core.machine import CACHED_ROWS
 
-ROWS = 1024  # that are worked on together: 1 MB of 256 columns
+ROWS = CACHED_ROWS
 
 
 def blend(gate: Tensor, ego: Tensor, mean: Tensor) -> Tensor:

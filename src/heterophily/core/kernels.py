@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from heterophily.core.dense import matmul
+from heterophily.core.machine import CACHED_VALUES
 
 if TYPE_CHECKING:
     from heterophily.core.sparse import Pattern
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 # Columns below which PyTorch's sampled product falls back to a loop, up to ten times slower.
 VECTOR = 8
 
-CACHE = 3 * 2**18  # numbers of a factor that the cache holds: 3 MB
+CACHE = CACHED_VALUES
 SLICE = 32  # columns
 OFTEN = 24  # times that a row must be read on average to pay for copies of slices
 CROWDED = 0.4  # share of stored entries from which full blocks of rows are faster, for B Z with

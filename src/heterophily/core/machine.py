@@ -1,46 +1,118 @@
-"""How much memory a process has needed, and what becomes of memory that is freed."""
+"""Everything that depends on the processor or on `malloc`: kernels, cache sizes, threads, and memory.
+
+`HETEROPHILY_TUNING=off` turns all tuning off. The results then differ only by rounding. PyTorch is imported
+on first use, because the command line calls this module before it knows whether it needs PyTorch.
+"""
 
 import ctypes
 import os
 import sys
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import psutil
+if TYPE_CHECKING:
+    from torch import Tensor
 
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of glibc's mallopt
-MOST = 2**31 - 1  # bytes at the end of its memory that a process keeps; mallopt takes no more
+TUNED = os.environ.get("HETEROPHILY_TUNING", "on").lower() != "off"
+CACHED_VALUES = (
+    3 * 2**18 if TUNED else sys.maxsize
+)  # values of a factor that fit in the cache: 3 MB
+CACHED_ROWS = (
+    1024 if TUNED else sys.maxsize
+)  # rows of up to 256 columns that fit in the cache: 1 MB
+
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # parameters of mallopt in glibc
+_MAX_THRESHOLD = 2**31 - 1  # the largest value that mallopt accepts, in bytes
+
+
+def n_cores() -> int:
+    """Return the number of cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not available on every system
+        return os.cpu_count() or 1
+
+
+def choose_threads(option: int = 0, *, workers: int = 1) -> int:
+    """Return the number of threads per process: `option`, else OMP_NUM_THREADS, else cores / workers."""
+    variable = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    requested = option or (int(variable) if variable.isdigit() else 0)
+    return requested or max(1, n_cores() // max(1, workers))
 
 
 def peak_memory() -> float:
-    """The most memory that this process ever had, in MB."""
+    """Return the largest amount of memory that this process has used so far, in MB."""
     if sys.platform == "win32":
+        import psutil
+
         return float(psutil.Process().memory_info().peak_wset) / 2**20
     import resource
 
-    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, kilobytes elsewhere
+    unit = (
+        2**20 if sys.platform == "darwin" else 2**10
+    )  # macOS reports bytes, other systems kilobytes
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-@cache
-def keep_freed_memory() -> bool:
-    """Let the process keep blocks that it frees for the next ones; False where that cannot be chosen.
+def prepare_process(threads: int = 0) -> None:
+    """Set the number of threads of a process of ours and retain its freed memory. Not for user processes."""
+    import torch
 
-    By itself glibc gives large tensors back to the system and gets them again as pages of zeros, which takes
-    up to two fifths of an epoch on a graph of 20,000 nodes. Its environment variables, if set, stand.
+    if threads:
+        torch.set_num_threads(threads)
+    retain_freed_memory()
+
+
+@cache
+def retain_freed_memory() -> bool:
+    """Reuse freed blocks for new tensors. Return False if this system does not support it.
+
+    By default, glibc returns large tensors to the system and receives them again as pages of zeros, which
+    takes up to 40 % of an epoch on a graph with 20,000 nodes. Environment variables of malloc have priority.
     """
-    said = any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ)
-    if said or not hasattr(_libc(), "mallopt"):
+    configured = any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ)
+    linux = sys.platform.startswith("linux")
+    if configured or not (TUNED and linux and hasattr(_libc(), "mallopt")):
         return False
-    limits = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: MOST}
+    limits = {_M_MMAP_MAX: 0, _M_TRIM_THRESHOLD: _MAX_THRESHOLD}
     return all(_libc().mallopt(name, value) for name, value in limits.items())
 
 
 def return_freed_memory() -> None:
-    """Give what is kept back to the system."""
-    if keep_freed_memory():
+    """Return freed blocks to the system if `retain_freed_memory` was called in this process."""
+    if retain_freed_memory.cache_info().currsize and retain_freed_memory():
         _libc().malloc_trim(0)
 
 
-def _libc() -> Any:
-    return ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+@cache
+def onednn_is_faster() -> bool:
+    """Return whether oneDNN uses wider registers than MKL: on AMD processors with AVX-512."""
+    import torch
+
+    path = Path("/proc/cpuinfo")
+    amd = TUNED and path.exists() and "AuthenticAMD" in path.read_text()
+    return amd and torch.backends.cpu.get_cpu_capability() == "AVX512" and onednn_works()
+
+
+def onednn_works() -> bool:
+    """Return whether PyTorch's undocumented oneDNN operator exists and works as expected."""
+    import torch
+
+    left, right = torch.arange(6.0).view(2, 3), torch.arange(12.0).view(3, 4)
+    try:
+        return torch.equal(onednn_matmul(left, right), left @ right)
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+
+
+def onednn_matmul(left: "Tensor", right: "Tensor") -> "Tensor":
+    """Return A B, computed by oneDNN. B must be contiguous or the transpose of a contiguous matrix."""
+    import torch
+
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")
+    return result

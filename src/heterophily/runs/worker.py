@@ -24,6 +24,7 @@ from heterophily.core.compatibility import observed_compatibility
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.files import NO_ROOM
 from heterophily.core.graph import Graph
+from heterophily.core.machine import prepare_process
 from heterophily.data.loading import open_graph
 from heterophily.htmp.network import Network
 from heterophily.runs.environment import describe_environment
@@ -58,7 +59,7 @@ def work(cell: Job, folder: Path, terms: RunOptions, alive: Any) -> None:
     """Run a cell and write its record; the exit code tells what else may have happened."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command decides what Ctrl-C means
     threading.Thread(target=_follow, args=(alive,), daemon=True).start()
-    torch.set_num_threads(terms.threads)
+    prepare_process(terms.threads)
     warnings.simplefilter("ignore", HeterophilyWarning)  # the command has the terminal
     path, aside = path_of(folder, cell.blank), _aside(cell, folder)
     try:

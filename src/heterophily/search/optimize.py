@@ -19,6 +19,7 @@ import optuna
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.core.machine import prepare_process
 from heterophily.data.splits import random_splits
 from heterophily.htmp.recipe import Recipe
 from heterophily.models.settings import tuned
@@ -202,9 +203,7 @@ def _parallel(task: Task, missing: int, workers: int, aside: Path) -> Iterator[O
 
 
 def _in_worker(task: Task) -> Outcome | None:
-    import torch
-
-    torch.set_num_threads(1)
+    prepare_process(1)
     _follow_parent()
     return run_next(task)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.core.machine import prepare_process
 from heterophily.core.progress import track
 from heterophily.data.splits import random_splits
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
@@ -149,8 +150,7 @@ def measure_here(job: Mapping[str, Any]) -> Row:
     from heterophily.training.estimator import with_validation
     from heterophily.training.trainer import train
 
-    if job["threads"]:
-        torch.set_num_threads(int(job["threads"]))
+    prepare_process(int(job["threads"]))
     small = scaling_graph(100)
     train("mlp", small, split=small.split("0"), **_ended(1))  # loads what is loaded on first use
     graph = Graph.load(job["graph"])

@@ -21,6 +21,7 @@ from torch import Tensor
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
 from heterophily.core.graph import Graph, Split
+from heterophily.core.machine import prepare_process
 from heterophily.core.progress import track
 from heterophily.core.sparse import Pattern
 from heterophily.data.splits import N_SPLITS, random_splits
@@ -259,5 +260,5 @@ def _measured(
 
 
 def _apart(trial: Trial, measure: Callable[[Trial], Tables]) -> tuple[str, Tables]:
-    torch.set_num_threads(1)  # the cores are shared between the workers
+    prepare_process(1)  # the cores are shared between the workers
     return trial.run_id, measure(trial)

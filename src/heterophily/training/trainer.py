@@ -22,7 +22,7 @@ from heterophily.core import processes
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.files import NO_ROOM
 from heterophily.core.graph import Graph, Split
-from heterophily.core.machine import keep_freed_memory, peak_memory, return_freed_memory
+from heterophily.core.machine import peak_memory, return_freed_memory
 from heterophily.htmp.execution.reuse_layers import n_reusable_layers, repeats
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.network import Network, Start
@@ -185,7 +185,6 @@ class Trainer:
     def run(self, *, checkpoint: Path | None = None, progress: bool = True) -> TrainingResult:
         """Train until patience runs out, restore the best state and score all parts."""
         start, stopped = time.perf_counter(), "max_epochs"
-        keep_freed_memory()
         self._begin()
         self.optimizers = make_optimizers(self.network)
         first = self._resume(checkpoint)

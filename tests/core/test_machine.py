@@ -1,0 +1,115 @@
+"""What depends on the machine: threads, memory, kernels, and the switch that turns tuning off."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from heterophily.core import machine
+from heterophily.core.machine import choose_threads, peak_memory
+
+
+@pytest.mark.parametrize(
+    ("option", "variable", "workers", "expected"),
+    [
+        (3, "2", 4, 3),
+        (0, "2", 4, 2),
+        (0, "2,1", 1, 2),
+        (0, "", 4, 2),
+        (0, "auto", 1, 8),
+        (0, "", 9, 1),
+    ],
+)
+def test_threads_come_from_the_option_the_environment_or_the_cores(
+    monkeypatch, option, variable, workers, expected
+):
+    monkeypatch.setattr(machine, "n_cores", lambda: 8)
+    monkeypatch.setenv("OMP_NUM_THREADS", variable)
+    assert choose_threads(option, workers=workers) == expected
+
+
+def test_peak_memory_is_in_megabytes_and_never_falls():
+    before = peak_memory()
+    block = np.ones(100 * 2**17)  # 100 MB
+    after = peak_memory()
+    del block
+    assert 20 < before <= after < 1e5
+    assert peak_memory() >= after
+
+
+FAULTS = """
+import resource
+import numpy as np
+from heterophily.core.machine import retain_freed_memory
+retained = retain_freed_memory()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(40):
+    a, b = np.ones(2**21), np.ones(2**21)  # 16 MB each
+    del a, b
+print(retained, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def run_python(program, **environment):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_"))}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(
+        command, env=clean | environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def faults(**environment):
+    """Whether freed memory is retained, and the pages that the system had to provide."""
+    retained, count = run_python(FAULTS, **environment)
+    return retained == "True", int(count)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="requires glibc")
+def test_freed_memory_is_retained_unless_the_environment_configures_malloc():
+    retained, few = faults()
+    assert retained
+    configured, many = faults(MALLOC_TRIM_THRESHOLD_="1048576", MALLOC_MMAP_THRESHOLD_="1048576")
+    assert not configured
+    assert few < many / 4
+
+
+UNTUNED = """
+import torch
+from heterophily.core import dense, fused, kernels, machine
+dense.product(torch.ones(2000, 600), torch.ones(600, 3))
+fused.blend(torch.ones(3, 1), torch.ones(3, 2), torch.ones(3, 2))
+print(machine.retain_freed_memory(), machine.onednn_is_faster(), kernels.CACHE > 2**60, fused.ROWS > 2**60)
+"""
+
+
+def test_tuning_can_be_turned_off():
+    assert run_python(UNTUNED, HETEROPHILY_TUNING="off") == ["False", "False", "True", "True"]
+
+
+def test_a_missing_operator_is_noticed_before_it_is_used(monkeypatch):
+    assert machine.onednn_works() == torch.backends.mkldnn.is_available()
+
+    def missing(*_):
+        raise AttributeError
+
+    monkeypatch.setattr(machine, "onednn_matmul", missing)
+    assert not machine.onednn_works()
+
+
+USER = """
+from heterophily import NodeClassifier, load
+from heterophily.core import machine
+calls = []
+machine._libc = lambda: calls.append(1)
+NodeClassifier("mlp", max_epochs=1).fit(load("digits"), split="0", progress=False)
+print(len(calls))
+"""
+
+
+def test_training_in_a_users_process_does_not_configure_malloc():
+    assert run_python(USER) == ["0"]
