@@ -93,7 +93,7 @@ def test_fixed_answers_are_kept_and_wrong_ones_refused(draw):
     )
     assert {"encoder", "prototypes", "width"}.isdisjoint(subject.space)
     drawn = draw(subject)
-    assert type(drawn.recipe.encoder).__name__ == "EmbedBoth"
+    assert type(drawn.recipe.encoder).__name__ == "FeaturesAndStructure"
     assert drawn.recipe.belief is None
     assert (drawn.settings["width"], drawn.settings["patience"]) == (64, 5)
     for wrong, words in [

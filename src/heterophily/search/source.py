@@ -31,7 +31,7 @@ def recipe_source(recipe: Recipe, *, words: str) -> str:
     spaces = homes.pop(SPACES, None)
     imports = [f"from {home} import {', '.join(sorted(names))}" for home, names in homes.items()]
     # Two parts are called Uniform; the spaces go by the name of their module.
-    imports += ["from heterophily.search import space"] if spaces else []
+    imports += ["from heterophily.core import spaces as space"] if spaces else []
     head = f'"""{words}"""\n\n' + "\n".join(sorted(imports))
     return f"{head}\n\nRECIPE = Recipe(\n" + "\n".join(lines) + "\n)\n"
 

@@ -137,7 +137,7 @@ def _heat(believed: data.LabeledMatrix, peak: float) -> Chart:
     values = [v for row in believed.matrix for v in row]
     negative = min(values, default=0.0) < -0.005
     reach = max(map(abs, values), default=1.0) or 1.0
-    title = {"observed": "Observed", "estimated": "Estimated", "desired": "CompatibilityWeights"}
+    title = {"observed": "Observed", "estimated": "Estimated", "desired": "Desired"}
     words = {
         "observed": "From all labels.",
         "estimated": "What the method believes after training.",
