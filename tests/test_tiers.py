@@ -32,7 +32,7 @@ EXCEPTIONS: dict[str, set[str]] = {
     "studies/overlap.py": {"views"},
     "studies/runtime.py": {"views"},
     "studies/synthetic.py": {"views"},
-    "training/estimator.py": {"runs", "search"},
+    "training/estimator.py": {"search"},
     "views/page/single.py": {"commands"},
 }
 

@@ -164,8 +164,10 @@ def test_runs_that_failed_everywhere_were_planned_too():
 
 
 def test_only_the_newest_kind_of_settings_counts():
-    old = [record(split=i, value=0.9, recipe="old", finished="2029-01-01") for i in range(5)]
-    new = [record(split=i, value=0.3, recipe="new") for i in range(2)]
+    old = [
+        record(split=i, value=0.9, settings={"width": 3}, finished="2029-01-01") for i in range(5)
+    ]
+    new = [record(split=i, value=0.3, settings={"width": 5}) for i in range(2)]
     entry = build_table([*new, *old]).entries["gcn", "actor"]
     assert (entry.n, entry.mean) == (2, pytest.approx(30.0))
 
@@ -240,7 +242,7 @@ def test_methods_that_share_no_run_have_no_rank():
 
 
 def test_what_is_left_out_is_counted():
-    old = [record(split=i, recipe="old", finished="2029-01-01") for i in range(5)]
+    old = [record(split=i, settings={"width": 3}, finished="2029-01-01") for i in range(5)]
     table = build_table([*old, record(), record("mlp", "pubmed")])
     assert table.left_out == 5
     assert "5 records of other settings, graphs or versions are left out" in spelled(table, "text")

@@ -19,21 +19,23 @@ from pathlib import Path
 
 import pytest
 
+from heterophily.htmp.guidance import SymmetricMean
+from heterophily.htmp.identity import identity_of
 from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
-from heterophily.runs.job import MODELS, identity_of, plan
-from heterophily.runs.record import path_of, read_records, write_record
+from heterophily.runs.job import MODELS, plan
+from heterophily.runs.record import _current_identity, read_records, write_record
 from heterophily.runs.worker import RunOptions, find_finished_record, now
 
 
 def planned(graphs):
-    """Return the jobs of the benchmark, each as an unfinished record."""
-    return [cell.blank for cell in plan(MODELS, graphs)]
+    """Return the jobs of the benchmark."""
+    return plan(MODELS, graphs)
 
 
 def finished(folder, job):
     """Return the record that makes the benchmark skip a job, or None if the job would run."""
-    record = find_finished_record(path_of(folder, job), RunOptions(now()))
+    record = find_finished_record(folder, job, RunOptions(now()))
     return record if record is not None and record.done else None
 
 
@@ -75,9 +77,14 @@ def test_key_file_lists_the_stored_runs():
     assert runs_in(json.loads(FILE.read_text(encoding="utf-8"))) == runs_in(keys_of(stored()))
 
 
-def test_new_runs_have_the_recipe_digests_of_stored_records():
-    pairs = {(r.model, r.dataset): r.recipe for r in stored()}
-    assert {pair for pair, digest in pairs.items() if recipe_digest(*pair) != digest} == set()
+def test_bundled_settings_have_the_identities_of_stored_records():
+    pairs = {(r.model, r.dataset): r.identity for r in stored()}
+    assert {pair for pair, identity in pairs.items() if recipe_digest(*pair) != identity} == set()
+
+
+def test_stored_digests_and_current_identities_correspond_one_to_one():
+    pairs = {(r.recipe, r.identity) for r in stored()}
+    assert len(pairs) == len({old for old, _ in pairs}) == len({new for _, new in pairs})
 
 
 @pytest.mark.real
@@ -85,10 +92,23 @@ def test_plan_finds_every_stored_record_as_finished(real_graph, tmp_path):
     for record in stored():
         write_record(tmp_path, record)
     jobs = planned({name: real_graph(name) for name in DATASETS})
-    records = {place(job): finished(tmp_path, job) for job in jobs}
+    records = {place(job.blank): finished(tmp_path, job) for job in jobs}
     assert len(jobs) == len(records) == len(stored())
     assert {run for run, record in records.items() if record is None} == set()
     assert records == {place(record): record for record in stored()}
+
+
+@pytest.mark.real
+def test_records_are_recognized_after_a_part_was_renamed(real_graph, tmp_path):
+    before = {record.identity for record in stored()}
+    SymmetricMean.__qualname__ = "SymmetricallyNormalized"
+    _current_identity.cache_clear()
+    try:
+        assert {record.identity for record in stored()} != before
+        test_plan_finds_every_stored_record_as_finished(real_graph, tmp_path)
+    finally:
+        SymmetricMean.__qualname__ = "SymmetricMean"
+        _current_identity.cache_clear()
 
 
 def write():
@@ -104,9 +124,10 @@ def check():
     first, today = json.loads(FILE.read_text(encoding="utf-8")), keys_of(stored())
     runs = runs_in(first) & runs_in(today)
     equal = sum(first[pair]["keys"][run] == today[pair]["keys"][run] for pair, run in runs)
-    same = sum(recipe_digest(*pair.split(" ")) == facts["recipe"] for pair, facts in first.items())
+    identities = {f"{r.model} {r.dataset}": r.identity for r in stored()}
+    same = sum(recipe_digest(*pair.split(" ")) == identities[pair] for pair in first)
     print(f"{equal} of {len(runs_in(first))} stored records have the keys of {FILE.name}")
-    print(f"{same} of {len(first)} recipe digests equal")
+    print(f"{same} of {len(first)} identities equal")
     return int(equal < len(runs_in(first)) or same < len(first))
 
 

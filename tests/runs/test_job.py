@@ -9,6 +9,7 @@ import pytest
 from heterophily import HeterophilyError, Split
 from heterophily.data import published as paper
 from heterophily.data.loading import load
+from heterophily.htmp.identity import identity_of, user_code
 from heterophily.htmp.transform import SharedLinear
 from heterophily.models import REGISTRY, find_recipe
 from heterophily.models.settings import source_of, tuned
@@ -16,12 +17,10 @@ from heterophily.runs import job as module
 from heterophily.runs.job import (
     DATASETS,
     MODELS,
-    identity_of,
     job_key,
     parse_names,
     parse_splits,
     plan,
-    user_code,
 )
 
 
@@ -241,11 +240,11 @@ def test_the_key_is_the_same_in_another_process(graph, source):
 
 PART = """
 from dataclasses import dataclass, replace
-from heterophily.htmp.fuse import Last
+from heterophily.htmp.fuse import LastLayer
 from heterophily.models.gcn import GCN
 
 @dataclass(frozen=True)
-class Mine(Last):
+class Mine(LastLayer):
     def __call__(self, states, w):
         return states[-1] * {factor}
 
@@ -286,12 +285,11 @@ def test_own_code_is_that_of_the_users_files_only(body, tmp_path):
 
 def test_the_code_of_a_base_in_another_file_is_ones_own(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    base = (
-        "from heterophily.htmp.fuse import Last\n\nclass Base(Last):\n    def f(self): return 1\n"
-    )
+    base = "from heterophily.htmp.fuse import LastLayer\n\nclass Base(LastLayer):\n"
+    base += "    def f(self): return 1\n"
     (tmp_path / "a_base_of_mine.py").write_text(base)
     text = "from a_base_of_mine import Base\n" + PART.format(factor=1, words="")
-    text = text.replace("Mine(Last)", "Mine(Base)")
+    text = text.replace("Mine(LastLayer)", "Mine(Base)")
     (tmp_path / "mine.py").write_text(text)
     assert user_code(find_recipe(str(tmp_path / "mine.py"))) == sorted([text, base])
 

@@ -18,6 +18,7 @@ from heterophily.runs.record import (
     path_of,
     read_record,
     read_records,
+    translate_settings,
     write_record,
 )
 
@@ -194,8 +195,8 @@ def test_no_folder_is_no_results(tmp_path):
 def test_the_latest_settings_count(tmp_path):
     old = [record(split=str(i), finished=f"2024-01-0{i + 1}") for i in range(3)]
     new = [
-        record(split="0", recipe="new", finished="2024-01-04"),
-        record(split="1", recipe="new", finished="2023"),
+        record(split="0", settings={"width": 5}, finished="2024-01-04"),
+        record(split="1", settings={"width": 5}, finished="2023"),
     ]
     other = [
         record(model="mlp", finished="2020"),
@@ -206,10 +207,23 @@ def test_the_latest_settings_count(tmp_path):
     assert latest(old)[("gcn", "small")] == old
 
 
-@pytest.mark.parametrize("change", [{"checksum": "d"}, {"recipe": "s"}, {"version": 2}])
+@pytest.mark.parametrize("change", [{"checksum": "d"}, {"settings": {"width": 5}}, {"version": 2}])
 def test_runs_of_other_data_settings_or_code_are_not_mixed(change):
     old, new = record(finished="2024"), record(finished="2025", split="1", **change)
     assert latest([old, new]) == {("gcn", "small"): [new]}
+
+
+def test_name_and_settings_identify_a_built_in_method_and_the_stored_digest_any_other():
+    assert record().identity == record(recipe="older").identity
+    assert record().identity != record(settings={"width": 5}).identity
+    assert record(model="mine").identity == record().recipe
+    assert record(settings={"gone": 5}).identity == record().recipe
+
+
+def test_renamed_settings_are_translated():
+    stored = {"hidden_share": 0.5, "hetero_message": "neighbour", "width": 4}
+    current = {"masked_fraction": 0.5, "hetero_message": "neighbor", "width": 4}
+    assert translate_settings(stored) == translate_settings(current) == current
 
 
 def test_methods_are_compared_on_one_graph():
@@ -220,7 +234,7 @@ def test_methods_are_compared_on_one_graph():
 
 def test_what_failed_does_not_replace_what_is_finished():
     done = record(finished="2024")
-    bad = record(finished="2025", recipe="other", status="memory", run={})
+    bad = record(finished="2025", settings={"width": 5}, status="memory", run={})
     assert latest([done, bad]) == {("gcn", "small"): [done]}
     assert latest([bad]) == {("gcn", "small"): [bad]}
 

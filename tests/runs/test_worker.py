@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from heterophily.core.errors import HeterophilyWarning
+from heterophily.htmp.identity import digest
 from heterophily.runs import worker as module
 from heterophily.runs.environment import LIBRARIES, describe_environment
 from heterophily.runs.record import path_of, read_record, write_record
+from heterophily.runs.store import remove_superseded
 from heterophily.runs.worker import failed, find_finished_record, now, resume, run
 from heterophily.training import trainer
 from heterophily.training.trainer import train
@@ -218,9 +220,9 @@ def test_which_cells_are_run_again(planned, terms, tmp_path, status, finished, r
     (cell,) = planned("gcn")
     record = dataclasses.replace(cell.blank, status=status, finished=finished)
     path = write_record(tmp_path, record)
-    assert find_finished_record(path, terms(retry=retry)) == (record if stays else None)
+    assert find_finished_record(tmp_path, cell, terms(retry=retry)) == (record if stays else None)
     path.unlink()
-    assert find_finished_record(path, terms(retry=retry)) is None
+    assert find_finished_record(tmp_path, cell, terms(retry=retry)) is None
 
 
 def test_a_damaged_record_is_run_again(planned, terms, tmp_path):
@@ -228,7 +230,7 @@ def test_a_damaged_record_is_run_again(planned, terms, tmp_path):
     path = path_of(tmp_path, cell.blank)
     path.parent.mkdir(parents=True)
     path.write_text("{")
-    assert find_finished_record(path, terms()) is None
+    assert find_finished_record(tmp_path, cell, terms()) is None
 
 
 def test_writing_waits_for_room(planned, tmp_path, monkeypatch):
@@ -252,3 +254,41 @@ def test_writing_gives_up_at_last(planned, tmp_path):
     with no_room(), pytest.raises(OSError, match="too large"):
         module._write(tmp_path, record, 0.05)
     assert list(tmp_path.rglob("*.json*")) == []
+
+
+def stored_by_older_code(cell, **fields):
+    blank = cell.blank
+    key = digest(["older", blank.checksum, cell.nodes, blank.seed, blank.version])
+    return dataclasses.replace(blank, recipe="older", key=key, finished=EARLY, **fields)
+
+
+def test_a_record_of_a_built_in_method_is_recognized_by_its_settings(planned, terms, tmp_path):
+    cell, other = planned("gcn", splits="0-1")
+    record = stored_by_older_code(cell)
+    path = write_record(tmp_path, record)
+    assert path != path_of(tmp_path, cell.blank)
+    assert find_finished_record(tmp_path, cell, terms()) == record
+    assert find_finished_record(tmp_path, other, terms()) is None
+    write_record(tmp_path, dataclasses.replace(record, settings={"width": 5}))
+    assert find_finished_record(tmp_path, cell, terms()) is None
+    write_record(tmp_path, dataclasses.replace(record, key=other.key))  # of other nodes
+    assert find_finished_record(tmp_path, cell, terms()) is None
+
+
+def test_only_its_key_identifies_a_record_of_another_method(planned, recipe, terms, tmp_path):
+    (cell,) = planned(recipe("mine"))
+    write_record(tmp_path, stored_by_older_code(cell))
+    assert find_finished_record(tmp_path, cell, terms()) is None
+    write_record(tmp_path, cell.blank)
+    assert find_finished_record(tmp_path, cell, terms()) == cell.blank
+
+
+def test_a_new_record_replaces_one_of_older_code(planned, terms, tmp_path):
+    (cell,) = planned("gcn")
+    old = write_record(tmp_path, stored_by_older_code(cell, status="error"))
+    remove_superseded(tmp_path, cell)
+    assert old.exists()
+    write_record(tmp_path, cell.blank)
+    remove_superseded(tmp_path, cell)
+    assert not old.exists()
+    assert find_finished_record(tmp_path, cell, terms()) == cell.blank

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from heterophily.runs.job import decide, identity_of
+from heterophily.htmp.identity import identity_of
+from heterophily.runs.job import decide
 from heterophily.runs.record import Record, write_record
 
 WILD = "<img src=x onerror=\"document.title=1\"> & 'co'"  # a name that wants to be markup

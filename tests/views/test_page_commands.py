@@ -96,7 +96,7 @@ def test_a_graph_of_ones_own_is_said_to_need_its_file(digits):
     assert bench_note(cell.blank) == (
         "mine is a graph of its own: give the path of its file to --datasets."
     )
-    changed = bench_note(replace(cell.blank, recipe="another"))
+    changed = bench_note(replace(cell.blank, settings={**cell.blank.settings, "gone": 1}))
     assert changed.startswith("mine is a graph of its own")
     assert "changed since this was run" in changed
     (cell,) = plan(["gcn"], {"digits": digits}, splits="0")

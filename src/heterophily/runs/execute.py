@@ -20,7 +20,8 @@ from joblib import Parallel, delayed
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.runs.engines import ENGINES, engine_of
 from heterophily.runs.job import Job
-from heterophily.runs.record import Record, find_record, path_of, write_record
+from heterophily.runs.record import Record, write_record
+from heterophily.runs.store import find_stored, remove_superseded
 from heterophily.runs.supervise import Outcome, stopping, supervise
 from heterophily.runs.worker import Limits, RunOptions, find_finished_record, now
 from heterophily.views.progress import Display
@@ -48,7 +49,7 @@ def bench(
     workers = min(workers or cores, max(len(cells), 1))
     threads = max(1, cores // workers) if engine == "local" else 1
     terms = RunOptions(now(), threads, limits or Limits(), retry)
-    found = [find_finished_record(path_of(folder, cell.blank), terms) for cell in cells]
+    found = [find_finished_record(folder, cell, terms) for cell in cells]
     missing = [cell for cell, record in zip(cells, found, strict=True) if record is None]
     display = Display([r for r in found if r], missing, workers=workers, quiet=quiet)
     unwritten = ""
@@ -73,7 +74,7 @@ def bench(
 
 
 def _records(cells: Sequence[Job], folder: Path) -> list[Record]:
-    found = [find_record(path_of(folder, cell.blank)) for cell in cells]
+    found = [find_stored(folder, cell) for cell in cells]
     gone = [cell for cell, record in zip(cells, found, strict=True) if record is None]
     if gone:
         raise HeterophilyError(
@@ -99,9 +100,10 @@ def _kept(outcome: Outcome, folder: Path, terms: RunOptions) -> Outcome:
     if outcome.record is None or outcome.word:
         return outcome
     try:
-        here = find_finished_record(path_of(folder, outcome.record), terms)
+        here = find_finished_record(folder, outcome.cell, terms)
         if here is None:
             write_record(folder, outcome.record)
+            remove_superseded(folder, outcome.cell)
     except OSError as error:
         return dataclasses.replace(outcome, word="unwritten", reason=str(error) or repr(error))
     return dataclasses.replace(outcome, record=here or outcome.record)

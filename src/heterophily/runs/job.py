@@ -1,10 +1,6 @@
 """From models × datasets × splits to cells: what exactly is to be run, and under which key."""
 
-import dataclasses
-import inspect
-import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,11 +9,12 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
 from heterophily.data.catalog import CATALOG
 from heterophily.data.synthetic import EMBEDDED
+from heterophily.htmp.identity import digest, identity_of
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
 from heterophily.models.settings import Tables, source_of, tuned
 from heterophily.runs.cost import cost_of
-from heterophily.runs.record import RESULTS_VERSION, Record, digest
+from heterophily.runs.record import BUILT_IN, RESULTS_VERSION, Record
 
 # The columns and rows of the paper's table, in its order.
 MODELS = (
@@ -37,29 +34,6 @@ MODELS = (
     "cmgnn",
 )
 DATASETS = tuple(name for name, dataset in CATALOG.items() if dataset.in_paper)
-WORDS = ("title", "paper", "equation", "deviations", "space", "reference")  # do not change results
-STORED_NAMES = {
-    "SingleChannel": "Only",
-    "Linear": "Own",
-    "SharedLinear": "Shared",
-    "NoTransform": "Keep",
-    "RawFeatures": "AsIs",
-    "FeaturesAndStructure": "EmbedBoth",
-    "PredictFromBoth": "PredictBoth",
-    "LINKXEncoder": "Link",
-    "Complement": "Rest",
-    "CompatibilityWeights": "Desired",
-    "OrderedGate": "AdaptiveConcat",
-    "LastLayer": "Last",
-    "WeightedLayerSum": "AdaptiveLayers",
-    "DecayedResidual": "DecayedSkip",
-    "AttributeModel": "Attributes",
-    "ClosedFormCoefficients": "ClosedForm",
-    "CompatibilityEstimate": "Belief",
-    "Ones": "Uniform",
-    "linear_last_layer": "linear_end",
-}
-LIBRARIES = {"heterophily", "torch", *sys.stdlib_module_names}  # a version tells what their code is
 
 
 @dataclass(frozen=True)
@@ -71,12 +45,25 @@ class Job:
     split: str
     values: dict[str, Any]  # what differs from the recipe's defaults, `preset` among them
     blank: Record  # everything but the outcome
+    nodes: str  # digest of the nodes of the split
     cost: float = field(default=0.0, compare=False)
 
     @property
     def key(self) -> str:
         """What tells this run from every other."""
         return self.blank.key
+
+    def has_result(self, record: Record) -> bool:
+        """Whether a stored record is the result of this job.
+
+        A record does not contain the nodes of its split, but its key proves them. Keys of built-in methods
+        change when parts are renamed, so records of these are recognized by what the current code computes.
+        """
+        if record.model not in BUILT_IN:
+            return record.key == self.key
+        blank = self.blank
+        facts = [record.recipe, blank.checksum, self.nodes, blank.seed, blank.version]
+        return record.identity == blank.recipe and record.key == digest(facts)
 
     def __str__(self) -> str:
         return f"{self.blank.model} on {self.blank.dataset}, split {self.split}"
@@ -112,7 +99,8 @@ def plan(
                 number = seed + list(graph.splits).index(name)
                 blank = _blank(decided, graph, name, number, preset, origin)
                 cost = cost_of(decided, graph)
-                cells.append(Job(model, _whole_source(source), name, values, blank, cost))
+                nodes = split_digest(graph.split(name))
+                cells.append(Job(model, _whole_source(source), name, values, blank, nodes, cost))
     return sorted(cells, key=lambda cell: cell.cost)
 
 
@@ -172,55 +160,6 @@ def job_key(recipe: Recipe, graph: Graph, split: str, seed: int) -> str:
     """A digest of all that decides the result of a run."""
     nodes = split_digest(graph.split(split))
     return digest([identity_of(recipe), graph.checksum, nodes, seed, RESULTS_VERSION])
-
-
-def identity_of(recipe: Recipe) -> str:
-    """A digest of everything in a decided recipe that changes results."""
-    silent = {name: type(getattr(recipe, name))() for name in WORDS}
-    text = _stored_names(repr(dataclasses.replace(recipe, **silent)))
-    if " at 0x" in text:
-        raise HeterophilyError(
-            f"{recipe.name} has a part that does not print what it is, so that no run could be told from "
-            "another; make it a frozen dataclass"
-        )
-    code = user_code(recipe)
-    return digest([text, code] if code else text)
-
-
-def _stored_names(text: str) -> str:
-    """Use the names that parts had when the stored records were written."""
-    for name, stored in STORED_NAMES.items():
-        text = re.sub(rf"\b{name}(?=[(=])", stored, text)
-    return text
-
-
-def user_code(recipe: Recipe) -> list[str]:
-    """The files of parts that are not of this library: their names do not tell what they do."""
-    kinds = {kind for part in _parts(recipe) for kind in type(part).__mro__ if _is_own(kind)}
-    functions = [f for kind in kinds for value in vars(kind).values() for f in _functions(value)]
-    files = {Path(f.__code__.co_filename) for f in functions if _is_own(f)}
-    return sorted(file.read_text(encoding="utf-8") for file in files if file.is_file())
-
-
-def _functions(value: Any) -> list[Any]:
-    """The functions behind what a class holds: methods, properties, and what decorators wrapped."""
-    behind: tuple[Any, ...] = (value.fget, value.fset) if isinstance(value, property) else (value,)
-    plain = [inspect.unwrap(getattr(each, "func", each)) for each in behind]
-    return [function for function in plain if inspect.isfunction(function)]
-
-
-def _is_own(thing: Any) -> bool:
-    return thing.__module__.partition(".")[0] not in LIBRARIES
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
-        for item in value:
-            yield from _parts(item)
-    elif dataclasses.is_dataclass(value):
-        yield value
-        for each in dataclasses.fields(value):
-            yield from _parts(getattr(value, each.name))
 
 
 def split_digest(split: Split) -> str:

@@ -5,26 +5,32 @@ self-contained, so that folders of several machines are merged by copying; many 
 file of JSON lines.
 """
 
-import hashlib
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.files import safe_name, write_atomically
+from heterophily.htmp.identity import digest, identity_of
+from heterophily.models import CLASSICS, PUBLISHED
 
 RESULTS_VERSION = 1  # raise it when a change of the code changes results
 FAILURES = ("error", "memory", "time", "killed")
+BUILT_IN = {recipe.name: recipe for recipe in (*PUBLISHED, *CLASSICS)}
+RENAMED_SETTINGS = {"hidden_share": "masked_fraction"}
+RENAMED_VALUES = {("hetero_message", '"neighbour"'): "neighbor"}
 
 
 @dataclass(frozen=True)
 class Record:
     """A finished or failed run of a model on a split of a dataset."""
 
-    key: str  # see `plan.key_of`
+    key: str  # see `job.job_key`
     model: str
     dataset: str
     split: str
@@ -32,7 +38,7 @@ class Record:
     settings: dict[str, Any]
     preset: str
     source: str  # where the settings come from
-    recipe: str  # see `plan.identity_of`
+    recipe: str  # `identity_of` the method in the code that ran; see `identity`
     checksum: str  # of the graph
     status: str = "done"  # or one of FAILURES
     reason: str = ""  # of a failure
@@ -49,9 +55,19 @@ class Record:
         return self.status == "done"
 
     @property
+    def identity(self) -> str:
+        """The identity of the method in the current code.
+
+        Name and settings determine a run, so the current code computes the identity of a built-in method
+        from them. The stored identity applies only to methods that are not part of the library.
+        """
+        settings = json.dumps(self.settings, sort_keys=True)
+        return _current_identity(self.model, settings) or self.recipe
+
+    @property
     def group(self) -> str:
-        """What the runs of a cell of the table share: everything but split and seed."""
-        return digest([self.recipe, self.checksum, self.version])
+        """The same text for runs of one table cell, which differ only in split and seed."""
+        return digest([self.identity, self.checksum, self.version])
 
     def score(self, part: str = "test", metric: str = "accuracy") -> float:
         """A metric of the run, such as test accuracy, between 0 and 1."""
@@ -68,10 +84,20 @@ class Record:
         return cls(**{name: value for name, value in facts.items() if name in known})
 
 
-def digest(facts: Any) -> str:
-    """SHA-256 of plain data, in hexadecimal."""
-    text = json.dumps(facts, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+@cache
+def _current_identity(model: str, settings: str) -> str:
+    """Return the identity of a built-in method with stored settings, or "" if there is none."""
+    values = json.loads(settings)
+    for candidate in (translate_settings(values), values) if model in BUILT_IN else ():
+        with suppress(HeterophilyError):  # a setting or a value that does not exist (any more)
+            return identity_of(BUILT_IN[model].with_settings(**candidate))
+    return ""
+
+
+def translate_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Translate the settings of an older version of the library to the current names and values."""
+    values = {RENAMED_SETTINGS.get(name, name): value for name, value in stored.items()}
+    return {n: RENAMED_VALUES.get((n, json.dumps(v)), v) for n, v in values.items()}
 
 
 def path_of(folder: Path, record: Record) -> Path:

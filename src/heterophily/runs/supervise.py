@@ -17,7 +17,8 @@ import psutil
 from filelock import Timeout
 
 from heterophily.runs.job import Job
-from heterophily.runs.record import Record, path_of, write_record
+from heterophily.runs.record import Record, write_record
+from heterophily.runs.store import remove_superseded
 from heterophily.runs.worker import (
     BUSY,
     UNWRITTEN,
@@ -47,8 +48,7 @@ class Outcome:
 
 def supervise(cell: Job, folder: Path, terms: RunOptions) -> Outcome:
     """Run a cell in a process of its own and see it through."""
-    path = path_of(folder, cell.blank)
-    record = find_finished_record(path, terms)
+    record = find_finished_record(folder, cell, terms)
     if record is not None or stopping.is_set():
         return Outcome(cell, record, "" if record else "stopped")
     ours, theirs = _context().Pipe()
@@ -62,7 +62,7 @@ def supervise(cell: Job, folder: Path, terms: RunOptions) -> Outcome:
             theirs.close()
         kind, reason = _watch(child, terms.limits)
         told = _heard(ours)
-    record = find_finished_record(path, terms)  # also if it was killed right after writing
+    record = find_finished_record(folder, cell, terms)  # also if it was killed right after writing
     if record is not None:
         return Outcome(cell, record)
     if kind == "interrupted" or child.exitcode == BUSY:
@@ -79,9 +79,10 @@ def _failed(cell: Job, folder: Path, terms: RunOptions, kind: str, reason: str) 
     record = failed(cell, kind, reason, threads=terms.threads)
     try:
         with locked(cell, folder).acquire(timeout=LAST_BREATH):
-            other = find_finished_record(path_of(folder, cell.blank), terms)
+            other = find_finished_record(folder, cell, terms)
             if other is None:
                 write_record(folder, record)
+                remove_superseded(folder, cell)
     except Timeout:
         return Outcome(cell, None, "busy")
     except OSError as error:

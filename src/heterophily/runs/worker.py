@@ -29,7 +29,8 @@ from heterophily.data.loading import open_graph
 from heterophily.htmp.network import Network
 from heterophily.runs.environment import describe_environment
 from heterophily.runs.job import Job, decide, job_key
-from heterophily.runs.record import Record, find_record, path_of, write_record
+from heterophily.runs.record import Record, path_of, write_record
+from heterophily.runs.store import find_stored, remove_superseded
 from heterophily.training.trainer import train
 
 BUSY = 3  # exit code: another process runs this cell
@@ -64,9 +65,10 @@ def work(cell: Job, folder: Path, terms: RunOptions, alive: Any) -> None:
     path, aside = path_of(folder, cell.blank), _aside(cell, folder)
     try:
         with locked(cell, folder):
-            if find_finished_record(path, terms) is None:
+            if find_finished_record(folder, cell, terms) is None:
                 record = resume(cell, aside.with_suffix(".pt"))
                 _write(folder, record, terms.limits.patience)
+                remove_superseded(folder, cell)
             # The record is there: whoever takes the lock from now on finds nothing to do.
             _tidy(path, aside)
     except Timeout:
@@ -164,13 +166,13 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def find_finished_record(path: Path, terms: RunOptions) -> Record | None:
-    """The record at `path`, unless its cell is to be run.
+def find_finished_record(folder: Path, cell: Job, terms: RunOptions) -> Record | None:
+    """The record of a cell, unless the cell is to be run.
 
     A run that was killed from outside is tried again by the next command, and by one that retries every
     failed one; what failed since the command began is not tried again by it.
     """
-    record = find_record(path)
+    record = find_stored(folder, cell)
     if record is None or record.done:
         return record
     again = terms.retry or record.status == "killed"

@@ -21,10 +21,11 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.machine import prepare_process
 from heterophily.data.splits import random_splits
+from heterophily.htmp.identity import digest
 from heterophily.htmp.recipe import Recipe
 from heterophily.models.settings import tuned
 from heterophily.runs.job import absolute_path, parse_splits, split_digest
-from heterophily.runs.record import RESULTS_VERSION, digest
+from heterophily.runs.record import RESULTS_VERSION
 from heterophily.search import components
 from heterophily.search.problem import SearchProblem, SettingsSearch, with_defaults
 from heterophily.search.result import (

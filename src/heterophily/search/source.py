@@ -7,8 +7,8 @@ from typing import Any
 
 from heterophily.core.files import write_atomically
 from heterophily.htmp.channel import Channel
+from heterophily.htmp.identity import user_code
 from heterophily.htmp.recipe import Recipe
-from heterophily.runs.job import user_code
 
 SPACES = "heterophily.core.spaces"
 

@@ -22,10 +22,10 @@ from heterophily.core.machine import prepare_process
 from heterophily.core.progress import track
 from heterophily.data.splits import random_splits
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
+from heterophily.htmp.identity import digest, identity_of
 from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
-from heterophily.runs.job import identity_of
-from heterophily.runs.record import RESULTS_VERSION, digest
+from heterophily.runs.record import RESULTS_VERSION
 from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
 
 NAME, SCALING = "runtime", "scaling"

@@ -25,6 +25,7 @@ from heterophily.core.machine import prepare_process
 from heterophily.core.progress import track
 from heterophily.core.sparse import Pattern
 from heterophily.data.splits import N_SPLITS, random_splits
+from heterophily.htmp.identity import digest, identity_of
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
@@ -32,8 +33,7 @@ from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
 from heterophily.models.building import build
 from heterophily.models.settings import tuned
-from heterophily.runs.job import identity_of
-from heterophily.runs.record import RESULTS_VERSION, digest
+from heterophily.runs.record import RESULTS_VERSION
 from heterophily.studies.tidy import Row, Rows, Study
 from heterophily.training.estimator import with_validation
 from heterophily.training.trainer import ImprovementCallback, TrainingResult, train

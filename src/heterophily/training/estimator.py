@@ -203,7 +203,7 @@ class NodeClassifier:
 
 def recipe_digest(recipe: Recipe) -> str:
     """A digest of all that a recipe computes, words and search space left out."""
-    from heterophily.runs.record import digest
+    from heterophily.htmp.identity import digest
     from heterophily.search.source import whole_identity
 
     return digest(whole_identity(dataclasses.replace(recipe, space={})))

@@ -8,10 +8,10 @@ from typing import Any
 from heterophily.core.errors import HeterophilyError
 from heterophily.data.catalog import CATALOG
 from heterophily.data.synthetic import EMBEDDED
+from heterophily.htmp.identity import identity_of
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import REGISTRY
 from heterophily.models.settings import tuned
-from heterophily.runs.job import identity_of
 from heterophily.runs.record import Record
 
 OUT = "results"
@@ -51,7 +51,7 @@ def own_note(models: Iterable[str], datasets: Iterable[str]) -> str:
 
 def _changed_note(record: Record) -> str:
     decided = _decided(record.model, record.dataset, changed_settings(record))
-    if decided is None or identity_of(decided) != record.recipe:
+    if decided is None or identity_of(decided) != record.identity:
         return "The recipe or its settings have changed since this was run; results may differ."
     return ""
 
