@@ -127,7 +127,7 @@ def measure(model: str, path: str, args: argparse.Namespace) -> dict[str, Any]:
 
     import_module("heterophily.training.batches")  # so that libraries are not counted below
     torch.manual_seed(0)
-    graph = Graph.load(path, mapped=True)
+    graph = Graph.load(path, mmap=True)
     edges = graph.n_edges // 2
     before, start = megabytes("VmRSS"), time.perf_counter()
     network = build(model, graph, **SETTINGS.get(model, {}))

@@ -22,7 +22,7 @@ def ring(features=None, **changes):
 def split(**moved):
     """Every third node in each part, but some nodes moved."""
     parts = {"train": RING[::3], "val": RING[1::3], "test": RING[2::3]}
-    return Split.of(*{**parts, **moved}.values())
+    return Split.from_nodes(*{**parts, **moved}.values())
 
 
 def with_twins(kind):

@@ -33,7 +33,7 @@ def refused(words):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("read", [Graph.load, Graph.from_files])
 def test_a_saved_graph_comes_back_whole(tmp_path, kind, read):
-    split = Split.of([0, 1], [3], [2], origin="drawn")
+    split = Split.from_nodes([0, 1], [3], [2], origin="drawn")
     graph = build(
         kind(X),
         n_classes=3,

@@ -101,7 +101,7 @@ def test_a_graph_may_have_no_edges():
     [
         ([1, 0], [3], [2]),
         ([True, True, False, False], torch.tensor([3]), np.array([0, 0, 1, 0], dtype=bool)),
-        Split.of([0, 1], [3], [2]),
+        Split.from_nodes([0, 1], [3], [2]),
     ],
     ids=["numbers", "masks", "split"],
 )

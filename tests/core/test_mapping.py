@@ -23,7 +23,7 @@ def resident():
 Graph.load(sys.argv[2])  # everything is imported now
 for mapped in (True, False):
     before = resident()
-    graph = Graph.load(sys.argv[1], mapped=mapped)
+    graph = Graph.load(sys.argv[1], mmap=mapped)
     shown = graph.replace(name="other").showing(torch.arange(9))
     few = Sample(shown, torch.arange(9), {}).features.sum()
     print(resident() - before)
@@ -51,9 +51,9 @@ def test_a_mapped_graph_is_not_read_into_memory(saved):
 
 
 def test_a_mapped_graph_is_the_same_graph(random_graph, tmp_path):
-    graph = random_graph.replace(splits={"0": Split.of(random_graph.labeled)})
+    graph = random_graph.replace(splits={"0": Split.from_nodes(random_graph.labeled)})
     path = graph.save(tmp_path / "graph.safetensors")
-    mapped = Graph.load(path, mapped=True)
+    mapped = Graph.load(path, mmap=True)
     assert mapped.checksum == graph.checksum
     assert torch.equal(mapped.split("0").train, graph.split("0").train)
     assert torch.equal(mapped.symmetric.indices, graph.symmetric.indices)
@@ -63,7 +63,7 @@ def test_a_mapped_graph_is_the_same_graph(random_graph, tmp_path):
 def test_a_symmetric_adjacency_is_used_as_it_is_stored(tmp_path):
     graph = Graph.from_edges([(0, 1), (1, 0), (2, 1), (1, 2)], torch.ones(3, 2))
     assert graph.symmetric is graph.adjacency
-    mapped = Graph.load(graph.save(tmp_path / "graph.safetensors"), mapped=True)
+    mapped = Graph.load(graph.save(tmp_path / "graph.safetensors"), mmap=True)
     assert mapped.symmetric is mapped.adjacency
     directed = Graph.from_edges([(0, 1), (1, 0), (2, 1)], torch.ones(3, 2))
     looped = Graph.from_edges([(0, 1), (1, 0), (1, 1)], torch.ones(3, 2))

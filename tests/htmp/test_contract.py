@@ -20,7 +20,7 @@ def graph_of(edges, *, seed=0, sparse=False):
     rng = np.random.default_rng(seed)
     x = (rng.random((N, F)) < 0.4) * rng.random((N, F))
     labels = np.arange(N) % K
-    split = Split.of(np.arange(0, 15), np.arange(15, 20), np.arange(20, N))
+    split = Split.from_nodes(np.arange(0, 15), np.arange(15, 20), np.arange(20, N))
     features = torch.tensor(x, dtype=torch.float32)
     features = features.to_sparse() if sparse else features
     return Graph.from_edges(edges, features, labels=labels, splits={"0": split})

@@ -220,7 +220,7 @@ def test_split_seed_and_version_are_in_the_key(key, graph, monkeypatch):
     plain = key()
     assert key(seed=1) != plain
     assert key(split="1") != plain
-    turned = Split.of(*reversed(graph.split("0").parts.values()))
+    turned = Split.from_nodes(*reversed(graph.split("0").parts.values()))
     assert key(on=graph.replace(splits={"0": turned})) != plain
     assert key(on=graph.replace(splits={"x": graph.split("0")}), split="x") == plain
     monkeypatch.setattr(module, "RESULTS_VERSION", 99)
@@ -314,6 +314,6 @@ def test_a_part_that_does_not_print_itself_is_refused():
 @pytest.mark.parametrize("part", ["val", "test"])
 def test_a_split_without_labels_to_choose_or_compare_by_is_refused(graph, part):
     parts = {**graph.split("0").parts, part: []}
-    bare = graph.replace(splits={"0": Split.of(**parts)})
+    bare = graph.replace(splits={"0": Split.from_nodes(**parts)})
     with pytest.raises(HeterophilyError, match=f"has no labelled {part} nodes"):
         plan(["mlp"], {"own": bare}, splits="0")

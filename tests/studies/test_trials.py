@@ -48,7 +48,7 @@ def test_settings_come_from_the_committed_table_then_from_the_caller(graph):
 
 def test_splits_without_labelled_test_nodes_are_replaced(graph):
     assert list(splits_of(graph, 2)) == ["0", "1"]
-    blind = graph.replace(splits={"mine": Split.of(range(50), range(50, 60))})
+    blind = graph.replace(splits={"mine": Split.from_nodes(range(50), range(50, 60))})
     drawn = splits_of(blind, 4)
     assert len(drawn) == 4
     assert all(len(split.test) > 10 for split in drawn.values())

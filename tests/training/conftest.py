@@ -27,7 +27,7 @@ def graph():
 def split():
     """30 training, 18 validation and 12 test nodes."""
     order = np.random.default_rng(1).permutation(N)
-    return Split.of(order[:30], order[30:48], order[48:])
+    return Split.from_nodes(order[:30], order[30:48], order[48:])
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def test_a_checkpoint_of_another_run_is_refused(run, often, tmp_path, change):
 def test_a_checkpoint_of_another_split_or_graph_is_refused(graph, split, often, tmp_path):
     options = {"checkpoint": tmp_path / "run.pt", "progress": False, "max_epochs": 3}
     train("gcn", graph, split=split, device="cpu", **options)
-    turned = Split.of(split.val, split.train, split.test)
+    turned = Split.from_nodes(split.val, split.train, split.test)
     brighter = graph.replace(features=graph.features * 2)
     for other, parts in ((graph, turned), (brighter, split)):
         with pytest.raises(HeterophilyError, match="belongs to another run"):

@@ -99,7 +99,7 @@ def test_new_nodes_are_refused_where_every_node_has_a_weight(graph, larger, name
 
 
 def test_without_validation_nodes_some_training_nodes_are_held_out(graph):
-    split = Split.of(range(100), [], range(100, 180))
+    split = Split.from_nodes(range(100), [], range(100, 180))
     model = NodeClassifier("mlp", **QUICK).fit(graph, split=split, progress=False)
     assert (len(model.split_.train), len(model.split_.val)) == (75, 25)
     assert "25 held out" in model.split_.origin

@@ -281,7 +281,7 @@ def test_a_loss_that_is_not_finite_stops_with_advice(run):
 )
 def test_a_split_that_does_not_fit_is_refused(graph, parts, words):
     with pytest.raises(HeterophilyError, match=words):
-        module.train("gcn", graph, split=Split.of(*parts), device="cpu", progress=False)
+        module.train("gcn", graph, split=Split.from_nodes(*parts), device="cpu", progress=False)
 
 
 def test_training_nodes_need_labels(graph, split):

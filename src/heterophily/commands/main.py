@@ -210,7 +210,7 @@ def fit(
     options: dict[str, Any] = {"seed": seed, "device": device, "class_weights": class_weights}
     options |= chosen(settings)
     options |= {"batch_size": batch_size, "neighbors": neighbor_counts(neighbors)}
-    graph = open_graph(source, nodes=nodes, mapped=batch_size is not None)
+    graph = open_graph(source, nodes=nodes, mmap=batch_size is not None)
     own = None if file is None else read_settings(file, datasets=[graph.name])
     with processes.process_group():
         fitted = fit_model(graph, model, split=split or _first(graph.splits), own=own, **options)

@@ -103,7 +103,7 @@ def npz_splits(arrays: dict[str, Any], *, origin: str = "given") -> dict[str, Sp
     count = len(rows["train"])
     wide = {part: np.broadcast_to(row, (count, row.shape[1])) for part, row in rows.items()}
     return {
-        str(s): Split.of(
+        str(s): Split.from_nodes(
             *(wide[p][s].astype(bool) if p in wide else () for p in PARTS), origin=origin
         )
         for s in range(count)
@@ -160,10 +160,10 @@ def _tensors_of(graph: Graph) -> dict[str, Tensor]:
     return {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
 
 
-def load_graph(path: Path | str, *, mapped: bool = False) -> Graph:
+def load_graph(path: Path | str, *, mmap: bool = False) -> Graph:
     """Read a graph that `save_graph` wrote.
 
-    The arrays are maps of the file either way. With `mapped` they are believed to be as they were written and
+    The arrays are maps of the file either way. With `mmap` they are believed to be as they were written and
     not validated, so that a page is read when a batch asks for it, and a graph may be larger than memory.
     """
     try:
@@ -178,12 +178,12 @@ def load_graph(path: Path | str, *, mapped: bool = False) -> Graph:
             "write it with Graph.save"
         )
     try:
-        return _graph_of(tensors, facts, mapped=mapped)
+        return _graph_of(tensors, facts, mmap=mmap)
     except KeyError as error:
         raise HeterophilyError(f"{path} lacks {error}; write it again with Graph.save") from error
 
 
-def _graph_of(tensors: dict[str, Tensor], facts: dict[str, Any], *, mapped: bool) -> Graph:
+def _graph_of(tensors: dict[str, Tensor], facts: dict[str, Any], *, mmap: bool) -> Graph:
     ids = tensors.get("node_ids")
     fields = {
         "adjacency": _pattern(tensors, "adjacency", len(tensors["labels"])),
@@ -191,14 +191,16 @@ def _graph_of(tensors: dict[str, Tensor], facts: dict[str, Any], *, mapped: bool
         "labels": tensors["labels"],
         "n_classes": facts["n_classes"],
         "splits": {
-            name: Split.of(*(tensors[f"splits.{name}.{part}"] for part in PARTS), origin=origin)
+            name: Split.from_nodes(
+                *(tensors[f"splits.{name}.{part}"] for part in PARTS), origin=origin
+            )
             for name, origin in facts["origins"].items()
         },
         "name": facts["name"],
         "node_ids": None if ids is None else tuple(json.loads(ids.numpy().tobytes())),
         "class_names": None if facts["class_names"] is None else tuple(facts["class_names"]),
     }
-    if not mapped:
+    if not mmap:
         return Graph(**fields)
     graph = Graph._from_validated(fields)
     if facts.get("symmetric"):

@@ -48,7 +48,9 @@ class Split:
     origin: str = "given"
 
     @classmethod
-    def of(cls, train: Any, val: Any = (), test: Any = (), *, origin: str = "given") -> "Split":
+    def from_nodes(
+        cls, train: Any, val: Any = (), test: Any = (), *, origin: str = "given"
+    ) -> "Split":
         """Build a split from node numbers or boolean masks."""
         return cls(node_numbers(train), node_numbers(val), node_numbers(test), origin)
 
@@ -289,15 +291,15 @@ class Graph:
         return save_graph(self, path)
 
     @classmethod
-    def load(cls, path: Path | str, *, mapped: bool = False) -> "Graph":
-        """Read a graph that `save` wrote; `mapped` leaves features and edges on disk until they are used."""
+    def load(cls, path: Path | str, *, mmap: bool = False) -> "Graph":
+        """Read a graph that `save` wrote; `mmap` leaves features and edges on disk until they are used."""
         from heterophily.core.files import load_graph
 
-        return load_graph(path, mapped=mapped)
+        return load_graph(path, mmap=mmap)
 
 
 def _as_split(value: Split | Sequence[Any]) -> Split:
-    return value if isinstance(value, Split) else Split.of(*value)
+    return value if isinstance(value, Split) else Split.from_nodes(*value)
 
 
 def _bytes(tensor: Tensor) -> memoryview:

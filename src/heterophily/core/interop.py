@@ -41,7 +41,8 @@ def _splits_of_masks(masks: dict[str, Tensor | None]) -> dict[str, Split]:
     # Some datasets have many training masks and one test mask for all of them.
     wide = {k: m.expand(-1, count) for k, m in columns.items()}
     return {
-        str(s): Split.of(*(wide[k][:, s] if k in wide else () for k in PARTS)) for s in range(count)
+        str(s): Split.from_nodes(*(wide[k][:, s] if k in wide else () for k in PARTS))
+        for s in range(count)
     }
 
 

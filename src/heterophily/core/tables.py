@@ -185,4 +185,4 @@ def _split(parts: Sequence[str | None], path: Path) -> Split:
     if wrong:
         raise HeterophilyError(f"{path}: split must be train, val, test or empty, got {wrong[0]!r}")
     names = np.array([PART_NAMES[p] if p else "" for p in cleaned])
-    return Split.of(*(names == part for part in ("train", "val", "test")))
+    return Split.from_nodes(*(names == part for part in ("train", "val", "test")))

@@ -45,15 +45,15 @@ def check_sizes(graph: Graph, dataset: Dataset) -> None:
             )
 
 
-def open_graph(source: str, *, nodes: Path | None = None, mapped: bool = False) -> Graph:
+def open_graph(source: str, *, nodes: Path | None = None, mmap: bool = False) -> Graph:
     """Load whatever the user names: a dataset, or the path of a file or folder.
 
-    `mapped` leaves the arrays of a saved graph on disk until they are used.
+    `mmap` leaves the arrays of a saved graph on disk until they are used.
     """
     if source in CATALOG or source == EMBEDDED:
         return load(source)
-    if mapped and Path(source).suffix == ".safetensors":
-        return Graph.load(source, mapped=True)
+    if mmap and Path(source).suffix == ".safetensors":
+        return Graph.load(source, mmap=True)
     if Path(source).exists() or Path(source).suffix or "/" in source:
         return Graph.from_files(source, nodes=nodes)
     raise unknown_name("dataset or file", source, (*CATALOG, EMBEDDED))

@@ -41,7 +41,7 @@ def draw_split(graph: Graph, seed: int) -> Split:
         )
     shuffled = np.random.default_rng(seed).permutation(nodes)
     cuts = [int(TRAIN * len(nodes)), int(TRAIN * len(nodes)) + int(VAL * len(nodes))]
-    return Split.of(*np.split(shuffled, cuts), origin=f"random, seed {seed}")
+    return Split.from_nodes(*np.split(shuffled, cuts), origin=f"random, seed {seed}")
 
 
 def random_splits(graph: Graph, *, seed: int = 0, count: int = N_SPLITS) -> dict[str, Split]:

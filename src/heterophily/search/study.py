@@ -232,7 +232,7 @@ def validation_accuracy(candidate: Candidate, graph: Graph, name: str, task: Tas
     """
     seed = task.seed + list(graph.splits).index(name)
     split = with_validation(graph, graph.split(name), seed=seed)
-    seen = Split.of(split.train, split.val, origin=split.origin)
+    seen = Split.from_nodes(split.train, split.val, origin=split.origin)
     shown = graph.with_labels_only(torch.cat([split.train, split.val]))
     options: dict[str, Any] = {"seed": seed, "device": task.device, "progress": False}
     _, run = train(candidate.recipe, shown, split=seen, **options, **candidate.values)

@@ -196,7 +196,7 @@ class NodeClassifier:
         fitted.network_.load_state_dict(state)
         fitted.network_.eval()
         fitted.graph_, fitted.class_names_ = graph, tuple(facts["class_names"])
-        fitted.split_ = Split.of(**facts["split"])
+        fitted.split_ = Split.from_nodes(**facts["split"])
         fitted.run_ = TrainingResult.from_dict(facts["run"])
         return fitted
 
@@ -236,7 +236,7 @@ def resolve_split(graph: Graph, split: str | Split | None) -> Split:
     labeled = graph.labeled.nonzero().squeeze(1)
     if not len(labeled):
         raise HeterophilyError(f"{graph.name} has no labelled nodes to learn from")
-    return Split.of(labeled, origin="all labelled nodes")
+    return Split.from_nodes(labeled, origin="all labelled nodes")
 
 
 def with_validation(graph: Graph, split: Split, *, seed: int) -> Split:
@@ -248,7 +248,7 @@ def with_validation(graph: Graph, split: Split, *, seed: int) -> Split:
     if len(order) < 2:
         raise HeterophilyError("training needs at least two labelled nodes, one to validate on")
     origin = f"{split.origin}, {count} held out for validation"
-    return Split.of(order[count:], order[:count], split.test, origin=origin)
+    return Split.from_nodes(order[count:], order[:count], split.test, origin=origin)
 
 
 def _empty_graph(facts: dict[str, Any]) -> Graph:
