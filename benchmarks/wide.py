@@ -55,7 +55,7 @@ def ratio(kernel: str, pattern: Pattern, values: torch.Tensor, d: int, rounds: i
         return kernels.dots(pattern, left, right)
 
     def plain() -> torch.Tensor:
-        with patch.multiple(kernels, CACHE=float("inf"), CROWDED=2.0):
+        with patch.multiple(kernels, MAX_CACHED_NUMBERS=float("inf"), DENSE_FRACTION=2.0):
             return ours()
 
     found: tuple[list[float], list[float]] = ([], [])

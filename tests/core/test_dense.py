@@ -16,7 +16,7 @@ def _onednn(request, monkeypatch):
     if request.param and not torch.backends.mkldnn.is_available():
         pytest.skip("PyTorch was built without oneDNN")
     monkeypatch.setattr(ways, "onednn_is_faster", lambda: request.param)
-    monkeypatch.setattr(ways, "SMALL", 1)
+    monkeypatch.setattr(ways, "MIN_ONEDNN_MULTIPLICATIONS", 1)
     torch.manual_seed(0)
 
 

@@ -41,8 +41,8 @@ def pattern(request):
 def _path(request, monkeypatch):
     """Every way to a product: whole, in slices of columns, in full blocks of rows, by gathers."""
     ways = {
-        "sliced": {"CACHE": 0, "OFTEN": 0, "SLICE": 2},
-        "full": {"WIDE": 1, "CROWDED": 0, "AT_ONCE": 2 * M},
+        "sliced": {"MAX_CACHED_NUMBERS": 0, "MIN_READS_PER_ROW": 0, "SLICE_COLUMNS": 2},
+        "full": {"MIN_WIDE_COLUMNS": 1, "DENSE_FRACTION": 0, "MAX_BLOCK_ENTRIES": 2 * M},
         "plain": {"_on_cpu": lambda *_: False},
     }
     for name, value in ways.get(request.param, {}).items():
@@ -164,13 +164,13 @@ def test_float32_agrees_with_dense_to_1e_5():
 
 def test_dropout_keeps_the_pattern_and_the_mean():
     matrix = random_pattern(1.0, shape=(400, 400)) * torch.ones(399 * 399)
-    dropped = matrix.dropped(0.8)
+    dropped = matrix.dropout(0.8)
     assert dropped.pattern is matrix.pattern
     kept = dropped.values[dropped.values > 0]
     torch.testing.assert_close(kept, torch.full_like(kept, 5.0), rtol=2**-14, atol=0.0)
     share, error = len(kept) / len(matrix.values), (0.16 / len(matrix.values)) ** 0.5
     assert abs(share - 0.2) < 5 * error
-    assert matrix.dropped(0.8, training=False).values is matrix.values
+    assert matrix.dropout(0.8, training=False).values is matrix.values
 
 
 def test_scipy_round_trip_adds_repeats_and_drops_zeros():
@@ -189,17 +189,17 @@ def test_slices_of_a_factor_give_the_same_bits(monkeypatch):
     pattern, values = random_pattern(0.8, shape=(40, 60)), torch.rand(40 * 60)
     dense = torch.randn(60, 70)
     whole = kernels.product(pattern, values[: pattern.n_entries], dense)
-    monkeypatch.setattr(kernels, "CACHE", 0)
-    monkeypatch.setattr(kernels, "OFTEN", 0)
+    monkeypatch.setattr(kernels, "MAX_CACHED_NUMBERS", 0)
+    monkeypatch.setattr(kernels, "MIN_READS_PER_ROW", 0)
     assert torch.equal(kernels.product(pattern, values[: pattern.n_entries], dense), whole)
 
 
-@pytest.mark.parametrize("width", [3, kernels.WIDE])
+@pytest.mark.parametrize("width", [3, kernels.MIN_WIDE_COLUMNS])
 def test_a_crowded_pattern_goes_through_full_blocks(width):
     pattern, generator = random_pattern(0.6, shape=(300, 200)), torch.Generator().manual_seed(0)
     left, right = (torch.randn(n, width, generator=generator) for n in (300, 200))
     matrix = pattern * torch.rand(pattern.n_entries, generator=generator)
-    assert kernels.is_crowded(pattern, right) == kernels._on_cpu(pattern, right)
+    assert kernels.is_nearly_dense(pattern, right) == kernels._on_cpu(pattern, right)
     right.requires_grad_()
     product = spmm(matrix, right)
     torch.testing.assert_close(product, matrix.to_dense() @ right, rtol=1e-4, atol=1e-4)

@@ -15,15 +15,18 @@ from torch.nn import functional as F
 
 from heterophily.core.machine import TUNED, onednn_is_faster, onednn_matmul
 
-NARROW = range(2, 16)  # numbers of columns that are slow
-LEAST = 4  # rows of Wᵀ that are fast; fewer are filled up with zeros
-SMALL = 2**20  # multiplications below which finding oneDNN's way takes longer than it saves
+# Numbers of columns of W for which MKL is slow.
+NARROW_COLUMNS = range(2, 16)
+# Number of rows of Wᵀ from which the product is fast; narrower weights are padded with zeros.
+MIN_ROWS = 4
+# With fewer multiplications, the setup of oneDNN takes longer than it saves.
+MIN_ONEDNN_MULTIPLICATIONS = 2**20
 
 
 def product(state: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Z W + b, with Z dense (N, d) or a sparse matrix, W (d, k) and b (k), if any."""
     dense = isinstance(state, Tensor)
-    ours = dense and (_is_narrow(weight) or _by_onednn(state, weight))
+    ours = dense and (_is_narrow(weight) or _use_onednn(state, weight))
     if dense and not ours and bias is not None:
         return torch.addmm(bias, state, weight)
     result: Tensor = _Product.apply(state, weight) if ours else state @ weight
@@ -32,13 +35,13 @@ def product(state: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def matmul(left: Tensor, right: Tensor) -> Tensor:
     """A B, without a gradient."""
-    return onednn_matmul(left, _compact(right)) if _by_onednn(left, right) else left @ right
+    return onednn_matmul(left, _compact(right)) if _use_onednn(left, right) else left @ right
 
 
 def transposed_product(state: Tensor, weight: Tensor) -> Tensor:
     """Wᵀ Zᵀ, (k, N), without a gradient."""
     k = weight.shape[1]
-    filled = weight if k >= LEAST else F.pad(weight, (0, LEAST - k))
+    filled = weight if k >= MIN_ROWS else F.pad(weight, (0, MIN_ROWS - k))
     return matmul(filled.T, state.T)[:k]
 
 
@@ -60,13 +63,14 @@ class _Product(torch.autograd.Function):
 
 
 def _is_narrow(weight: Tensor) -> bool:
-    return TUNED and weight.shape[1] in NARROW and weight.device.type == "cpu"
+    return TUNED and weight.shape[1] in NARROW_COLUMNS and weight.device.type == "cpu"
 
 
-def _by_onednn(left: Tensor, right: Tensor) -> bool:
+def _use_onednn(left: Tensor, right: Tensor) -> bool:
     single = left.dtype == right.dtype == torch.float32 and left.device.type == "cpu"
-    large = left.numel() * right.shape[1] >= SMALL
-    pays = left.shape[0] >= NARROW.stop or _is_compact(right)  # few rows do not pay for a copy
+    large = left.numel() * right.shape[1] >= MIN_ONEDNN_MULTIPLICATIONS
+    # A copy does not pay off for few rows.
+    pays = left.shape[0] >= NARROW_COLUMNS.stop or _is_compact(right)
     return single and large and pays and onednn_is_faster()
 
 

@@ -194,19 +194,19 @@ class Graph:
         labels = torch.full_like(self.labels, -1)
         labels[nodes] = self.labels[nodes]
         shown = self.replace(labels=labels, splits={})
-        shared = ("symmetric", "_remembered", "structure_checksum")
-        _ = self._remembered
+        shared = ("symmetric", "_cache", "structure_checksum")
+        _ = self._cache
         shown.__dict__.update({key: self.__dict__[key] for key in shared if key in self.__dict__})
         return shown
 
     def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """Compute something that depends on this graph alone, once, and keep it with the graph."""
-        if key not in self._remembered:
-            self._remembered[key] = compute()
-        return self._remembered[key]
+        if key not in self._cache:
+            self._cache[key] = compute()
+        return self._cache[key]
 
     @cached_property
-    def _remembered(self) -> dict[Hashable, Any]:
+    def _cache(self) -> dict[Hashable, Any]:
         return {}
 
     def split(self, name: str) -> Split:

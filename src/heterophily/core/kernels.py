@@ -22,15 +22,19 @@ from heterophily.core.machine import CACHED_VALUES
 if TYPE_CHECKING:
     from heterophily.core.sparse import Pattern
 
-# Columns below which PyTorch's sampled product falls back to a loop, up to ten times slower.
-VECTOR = 8
-
-CACHE = CACHED_VALUES
-SLICE = 32  # columns
-OFTEN = 24  # times that a row must be read on average to pay for copies of slices
-CROWDED = 0.4  # share of stored entries from which full blocks of rows are faster, for B Z with
-WIDE = 128  # columns or more
-AT_ONCE = 2**22  # elements of a full block of rows: 16 MB
+# With fewer columns, PyTorch's sampled product falls back to a loop, up to ten times slower.
+MIN_VECTOR_COLUMNS = 8
+# A dense factor with more numbers does not fit into the cache.
+MAX_CACHED_NUMBERS = CACHED_VALUES
+# Columns of one slice of such a factor.
+SLICE_COLUMNS = 32
+# Copies of slices pay off if each row is read more often on average.
+MIN_READS_PER_ROW = 24
+# Full blocks of rows are faster for B Z if at least this fraction of B is stored and Z has this many columns.
+DENSE_FRACTION = 0.4
+MIN_WIDE_COLUMNS = 128
+# Numbers in a full block of rows (16 MB).
+MAX_BLOCK_ENTRIES = 2**22
 
 
 def _on_cpu(pattern: "Pattern", tensor: Tensor) -> bool:
@@ -38,14 +42,14 @@ def _on_cpu(pattern: "Pattern", tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and pattern.n_entries > 0
 
 
-def _is_busy(pattern: "Pattern", tensor: Tensor) -> bool:
+def _reads_rows_often(pattern: "Pattern", tensor: Tensor) -> bool:
     """Whether rows are read so often that one head after the other is faster than all side by side."""
-    return _on_cpu(pattern, tensor) and pattern.n_entries > OFTEN * pattern.n_columns
+    return _on_cpu(pattern, tensor) and pattern.n_entries > MIN_READS_PER_ROW * pattern.n_columns
 
 
 def product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
     """Σ_j B_ij dense_j: values (m,) or 1 with (M, d) give (N, d), (m, H) with (M, H, d) give (N, H, d)."""
-    if dense.dim() == 3 and _is_busy(pattern, dense):
+    if dense.dim() == 3 and _reads_rows_often(pattern, dense):
         every = [None] * dense.shape[1] if values is None else values.T.contiguous().unbind()
         heads = zip(every, dense.unbind(dim=1), strict=True)
         return torch.stack([product(pattern, v, head) for v, head in heads], dim=1)
@@ -56,10 +60,12 @@ def product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
         return result.view(pattern.shape[0], *dense.shape[1:])
     if not _on_cpu(pattern, dense):
         return _plain_product(pattern, values, dense)
-    if is_crowded(pattern, dense) and dense.shape[1] >= WIDE:
+    if is_nearly_dense(pattern, dense) and dense.shape[1] >= MIN_WIDE_COLUMNS:
         return _full_product(pattern, values, dense)
-    if dense.numel() > CACHE and pattern.n_entries > OFTEN * sum(pattern.shape):
-        return torch.cat([_bag(pattern, values, part) for part in dense.split(SLICE, 1)], 1)
+    if dense.numel() > MAX_CACHED_NUMBERS and pattern.n_entries > MIN_READS_PER_ROW * sum(
+        pattern.shape
+    ):
+        return torch.cat([_bag(pattern, values, part) for part in dense.split(SLICE_COLUMNS, 1)], 1)
     return _bag(pattern, values, dense)
 
 
@@ -82,7 +88,7 @@ def _plain_product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> 
 
 def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
     """left_i · right_j on the entries: (N, d) and (M, d) give (m,), with heads (m, H)."""
-    if left.dim() == 3 and _is_busy(pattern, left):
+    if left.dim() == 3 and _reads_rows_often(pattern, left):
         heads = zip(left.unbind(dim=1), right.unbind(dim=1), strict=True)
         return torch.stack([dots(pattern, *head) for head in heads], dim=1)
     if left.dim() == 3:
@@ -91,10 +97,12 @@ def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
         return torch.empty_like(found).index_copy_(0, order.long(), found).view(-1, left.shape[1])
     if not _on_cpu(pattern, left):
         return _plain_dots(pattern, left, right)
-    if is_crowded(pattern, left):
+    if is_nearly_dense(pattern, left):
         return _full_dots(pattern, left, right)
-    if 1 < left.shape[1] < VECTOR:
-        left, right = (F.pad(factor, (0, VECTOR - factor.shape[1])) for factor in (left, right))
+    if 1 < left.shape[1] < MIN_VECTOR_COLUMNS:
+        left, right = (
+            F.pad(factor, (0, MIN_VECTOR_COLUMNS - factor.shape[1])) for factor in (left, right)
+        )
     layout, turned = pattern.layout.to(left.dtype), right.contiguous().T
     return torch.sparse.sampled_addmm(layout, left.contiguous(), turned, beta=0).values()
 
@@ -103,16 +111,16 @@ def _plain_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
     return (left.index_select(0, pattern.rows) * right.index_select(0, pattern.indices)).sum(-1)
 
 
-def is_crowded(pattern: "Pattern", factor: Tensor) -> bool:
+def is_nearly_dense(pattern: "Pattern", factor: Tensor) -> bool:
     """Whether full blocks of rows are fast for a product with this factor."""
     (n, m), single = pattern.shape, factor.dim() == 2
-    return single and _on_cpu(pattern, factor) and pattern.n_entries >= CROWDED * n * m
+    return single and _on_cpu(pattern, factor) and pattern.n_entries >= DENSE_FRACTION * n * m
 
 
 def _blocks(pattern: "Pattern") -> Iterator[tuple[slice, slice]]:
     """A few rows at a time, and their entries."""
     n, m = pattern.shape
-    step = max(1, AT_ONCE // m)
+    step = max(1, MAX_BLOCK_ENTRIES // m)
     for start in range(0, n, step):
         stop = min(start + step, n)
         yield slice(start, stop), slice(int(pattern.indptr[start]), int(pattern.indptr[stop]))
@@ -157,7 +165,7 @@ def _full_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
 
 def row_maxima(pattern: "Pattern", values: Tensor) -> Tensor:
     """Largest entry of each row, (m,) or (m, H) to (N,) or (N, H); rows without entries have any number."""
-    if not _is_busy(pattern, values):
+    if not _reads_rows_often(pattern, values):
         return torch.segment_reduce(values, "max", offsets=pattern.indptr.long(), axis=0)
     filled = pattern.degrees > 0
     starts = pattern.indptr[:-1][filled].numpy()

@@ -22,7 +22,7 @@ from heterophily.core import kernels
 from heterophily.core.dropout import dropout
 
 INT32_MAX = 2**31 - 1
-KEPT = 2**23  # entries of a pattern that may be numbered once and for all: 32 MB
+MAX_CACHED_ENTRIES = 2**23  # entries of a pattern that may be numbered once and for all: 32 MB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +79,7 @@ class Pattern:
     @property
     def entries(self) -> Tensor:
         """The numbers 0 .. m-1 of all entries, kept where they are not too many."""
-        return self._entries if self.n_entries <= KEPT else self._count()
+        return self._entries if self.n_entries <= MAX_CACHED_ENTRIES else self._count()
 
     @cached_property
     def _entries(self) -> Tensor:
@@ -224,7 +224,7 @@ class Matrix:
         """The transpose; gradients reach the values through it."""
         return Matrix(self.pattern.T, self.values[self.pattern.transposing_order])
 
-    def dropped(self, rate: float, *, training: bool = True) -> "Matrix":
+    def dropout(self, rate: float, *, training: bool = True) -> "Matrix":
         """drop_p on the stored entries: a zero that is not stored stays zero either way."""
         return Matrix(self.pattern, dropout(self.values, rate)) if rate and training else self
 
@@ -309,7 +309,7 @@ class _Spmm(torch.autograd.Function):
 def _transposed_product(matrix: Matrix | Pattern, dense: Tensor) -> Tensor:
     """Bᵀ dense, without a gradient."""
     pattern, values = _parts(matrix)
-    if kernels.is_crowded(pattern, dense):
+    if kernels.is_nearly_dense(pattern, dense):
         return kernels.full_transposed(pattern, values, dense)
     turned = matrix.transposed_values if isinstance(matrix, Matrix) else None
     return kernels.product(pattern.T, turned, dense)

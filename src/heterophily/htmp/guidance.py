@@ -255,7 +255,7 @@ class SequentialHeads:
     w: Any
     rate: float = 0.0
 
-    def dropped(self, rate: float) -> "SequentialHeads":
+    def dropout(self, rate: float) -> "SequentialHeads":
         """The same with dropout on the entries."""
         return replace(self, rate=rate)
 

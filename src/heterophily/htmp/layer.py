@@ -111,8 +111,8 @@ class Layer(nn.Module):
         seen = ChannelInput(channel, _indicator(channel, scene.graph), heard, message, scene)
         operator = channel.guidance.operator(seen, self.guidance[r])
         rate = self.recipe.dropout.edge
-        drops = scene.training and rate and hasattr(operator, "dropped")
-        return operator.dropped(rate) if drops else operator
+        drops = scene.training and rate and hasattr(operator, "dropout")
+        return operator.dropout(rate) if drops else operator
 
 
 def _indicator(channel: Channel, graph: Graph) -> Any:

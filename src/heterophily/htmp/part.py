@@ -177,7 +177,7 @@ def drop(state: Features, rate: float, *, training: bool) -> Any:
     """drop_p: inverted dropout while training, on stored entries if the state is sparse."""
     if not training or not rate:
         return state
-    return state.dropped(rate) if isinstance(state, Matrix) else dropout(state, rate)
+    return state.dropout(rate) if isinstance(state, Matrix) else dropout(state, rate)
 
 
 ACTIVATIONS = {
