@@ -15,7 +15,7 @@ LOAD = """
 import sys
 import torch
 from heterophily import Graph
-from heterophily.htmp.execution.batch import Sample
+from heterophily.htmp.execution.batch import Batch
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096 / 2**20
@@ -24,8 +24,8 @@ Graph.load(sys.argv[2])  # everything is imported now
 for mapped in (True, False):
     before = resident()
     graph = Graph.load(sys.argv[1], mmap=mapped)
-    shown = graph.replace(name="other").showing(torch.arange(9))
-    few = Sample(shown, torch.arange(9), {}).features.sum()
+    shown = graph.replace(name="other").with_labels_only(torch.arange(9))
+    few = Batch(shown, torch.arange(9), {}).features.sum()
     print(resident() - before)
 """
 
