@@ -83,7 +83,8 @@ import torch
 from heterophily.core import dense, fused, kernels, machine
 dense.product(torch.ones(2000, 600), torch.ones(600, 3))
 fused.blend(torch.ones(3, 1), torch.ones(3, 2), torch.ones(3, 2))
-print(machine.retain_freed_memory(), machine.onednn_is_faster(), kernels.CACHE > 2**60, fused.ROWS > 2**60)
+limits = kernels.MAX_CACHED_NUMBERS, fused.ROWS
+print(machine.retain_freed_memory(), machine.onednn_is_faster(), *(limit > 2**60 for limit in limits))
 """
 
 
