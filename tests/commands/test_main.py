@@ -198,7 +198,7 @@ def test_a_synthesized_graph_can_be_diagnosed(output, tmp_path):
         ("diagnose digits --plot m.jpg", "a figure ends in .png, .pdf, .svg, got 'm.jpg'"),
         ("diagnose digits --plot /dev/null/m.png", "exists: /dev/null"),
         ("synthesize out.txt", "a graph is saved as .safetensors, got 'out.txt'"),
-        ("synthesize out.safetensors --degree 2000", "lower the degree"),
+        ("synthesize out.safetensors --degree 2000", "use a lower degree"),
     ],
 )
 def test_a_problem_is_one_sentence_and_exit_code_two(run, tmp_path, monkeypatch, words, sentence):
@@ -214,7 +214,7 @@ def test_a_wrong_data_folder_is_one_sentence(run, monkeypatch, tmp_path):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere"))
     code, out, err = run("datasets")
     assert (code, out) == (2, "")
-    assert re.fullmatch(r"heterophily: HETEROPHILY_DATA must name a folder, got .+\n", err)
+    assert re.fullmatch(r"heterophily: HETEROPHILY_DATA must be a folder, got .+\n", err)
 
 
 @pytest.mark.parametrize("words", ["", "synthesize a.safetensors --homophily 2", "nothing"])

@@ -189,7 +189,7 @@ def test_a_wrong_file_is_one_clear_error(name, folder, junk):
     WRITERS[name](folder)
     for path in folder.iterdir():
         path.write_bytes(junk)
-    with pytest.raises(HeterophilyError, match=r"is not in the format|is refused") as caught:
+    with pytest.raises(HeterophilyError, match="cannot read") as caught:
         read_format(name, files_in(folder))
     assert str(folder) in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -64,7 +64,9 @@ def test_official_splits_of_another_graph_are_refused(tiny, tmp_path):
 def test_a_size_that_differs_from_the_row_is_named(tiny, field, what):
     graph, came = load("tiny"), getattr(tiny, field)
     check_sizes(graph, tiny)
-    with pytest.raises(HeterophilyError, match=f"must have 3 {what}, the file has {came}; fetch"):
+    with pytest.raises(
+        HeterophilyError, match=f"must have 3 {what}, but the file has {came}; download"
+    ):
         check_sizes(graph, replace(tiny, **{field: 3}))
 
 
@@ -120,7 +122,7 @@ def test_an_absent_dataset_loads_when_a_file_of_its_sizes_appears(place, name):
 @pytest.mark.parametrize("name", ABSENT)
 def test_an_absent_dataset_of_other_sizes_is_refused(place, name):
     row = place(name, lookup(name).n_symmetric // 2 - 1)
-    with pytest.raises(HeterophilyError, match=f"{name} must have .* edges, .* fetch") as caught:
+    with pytest.raises(HeterophilyError, match=f"{name} must have .* edges, .* download") as caught:
         load(name)
     assert row.files[0].url in str(caught.value)
 

@@ -41,7 +41,7 @@ both = pytest.mark.parametrize("save", [save_pickle, save_npz])
 @both
 def test_code_in_a_pickle_is_refused_and_not_run(save, tmp_path, trace):
     read = save(tmp_path / "evil", Evil(trace))
-    with pytest.raises(HeterophilyError, match=r"evil is refused: posix\.system is not allowed"):
+    with pytest.raises(HeterophilyError, match=r"cannot read .*evil: posix\.system is not allowed"):
         read(tmp_path / "evil")
     assert not trace.exists()
 
@@ -65,7 +65,7 @@ def test_a_matrix_with_columns_out_of_range_is_refused(save, tmp_path, index):
     matrix = sp.csr_matrix(np.eye(3))
     matrix.indices[1] = index
     read = save(tmp_path / "file", matrix)
-    with pytest.raises(HeterophilyError, match="is refused"):
+    with pytest.raises(HeterophilyError, match="cannot read"):
         read(tmp_path / "file")
 
 
@@ -73,7 +73,7 @@ def test_a_matrix_with_row_bounds_beyond_its_entries_is_refused(tmp_path):
     matrix = sp.csr_matrix(np.eye(3))
     matrix.indptr[:] = [0, 10**6, 10**6, 3]
     save_pickle(tmp_path / "file", matrix)
-    with pytest.raises(HeterophilyError, match="is refused"):
+    with pytest.raises(HeterophilyError, match="cannot read"):
         read_pickle(tmp_path / "file")
 
 
@@ -81,7 +81,7 @@ def test_a_matrix_with_row_bounds_beyond_its_entries_is_refused(tmp_path):
 def test_a_truncated_pickle_is_refused(tmp_path, cut):
     content = pickle.dumps(sp.csr_matrix(np.eye(3)))
     (tmp_path / "file").write_bytes(content[:cut])
-    with pytest.raises(HeterophilyError, match="is refused"):
+    with pytest.raises(HeterophilyError, match="cannot read"):
         read_pickle(tmp_path / "file")
 
 

@@ -54,7 +54,7 @@ def test_training_and_validation_sizes_are_rounded_down(n):
     assert sizes(draw_split(nodes([0] * n), seed=3)) == (train, val, n - train - val)
 
 
-def test_only_labelled_nodes_are_split():
+def test_only_labeled_nodes_are_split():
     labels = np.where(np.arange(200) % 3 == 0, -1, 1)
     for split in random_splits(nodes(labels)).values():
         assert everyone(split) == np.flatnonzero(labels >= 0).tolist()
@@ -80,8 +80,8 @@ def test_a_random_split_says_so():
     assert draw_split(nodes([0] * 9), seed=5).origin == "random, seed 5"
 
 
-def test_fewer_than_five_labelled_nodes_cannot_be_split():
-    with pytest.raises(HeterophilyError, match="at least 5 labelled nodes, graph has 4"):
+def test_fewer_than_five_labeled_nodes_cannot_be_split():
+    with pytest.raises(HeterophilyError, match="at least 5 labeled nodes, but graph has 4"):
         draw_split(nodes([0, 1, 0, 1, -1, -1]), seed=0)
 
 
@@ -114,13 +114,13 @@ def test_official_splits_are_read_from_masks(tmp_path):
 )
 def test_a_wrong_file_of_splits_is_one_clear_error(tmp_path, arrays):
     np.savez(tmp_path / "splits.npz", **arrays)
-    with pytest.raises(HeterophilyError, match=r"splits\.npz .* masks .* fetch the file anew"):
+    with pytest.raises(HeterophilyError, match=r"splits\.npz .* masks .* download it again"):
         official_splits(tmp_path / "splits.npz", 20)
 
 
 def test_a_broken_file_of_splits_is_one_clear_error(tmp_path):
     (tmp_path / "splits.npz").write_bytes(b"PK\x03\x04 and no more")
-    with pytest.raises(HeterophilyError, match="fetch the file anew"):
+    with pytest.raises(HeterophilyError, match="download it again"):
         official_splits(tmp_path / "splits.npz", 20)
 
 

@@ -129,7 +129,7 @@ def test_without_a_network_one_sentence_says_what_to_fetch_and_where_to_put_it(s
     sentence = str(caught.value)
     assert row.files[0].url in sentence
     assert str(cache_folder() / "tiny" / "a.txt") in sentence
-    assert "HETEROPHILY_DATA to a folder that has tiny/a.txt" in sentence
+    assert "HETEROPHILY_DATA to a folder that contains tiny/a.txt" in sentence
     assert "\n" not in sentence
 
 
@@ -154,7 +154,7 @@ def test_a_changed_file_in_the_cache_is_refused(server, row):
 def test_the_users_folder_must_be_a_folder(tiny, tmp_path, monkeypatch, kind):
     (tmp_path / "file").touch()
     monkeypatch.setenv(VARIABLE, str(tmp_path / kind))
-    with pytest.raises(HeterophilyError, match="HETEROPHILY_DATA must name a folder, got"):
+    with pytest.raises(HeterophilyError, match="HETEROPHILY_DATA must be a folder, got"):
         fetch(tiny)
 
 

@@ -80,9 +80,9 @@ def test_easy_and_hard_differ_in_discriminability_at_low_homophily(h, easy, hard
         ((5, 5), 0.5, [[0, 1], [2, 0]], "must be symmetric"),
         ((5, 5), 0.5, [[1, 1], [1, 1]], "zero diagonal"),
         ((5, 5), 0.5, [[0, -1], [-1, 0]], "non-negative"),
-        ((5,), 0.5, [[0]], "every class needs another class"),
-        ((0, 5), 0.5, [[0, 1], [1, 0]], "every class needs another class"),
-        ((5, 10), 0.5, [[0, 1], [1, 0]], "one class is larger than all that may connect"),
+        ((5,), 0.5, [[0]], "every class must have nodes and prefer another class"),
+        ((0, 5), 0.5, [[0, 1], [1, 0]], "every class must have nodes and prefer another class"),
+        ((5, 10), 0.5, [[0, 1], [1, 0]], "one class is larger than all classes that may connect"),
     ],
 )
 def test_an_impossible_target_is_explained(sizes, h, pattern, reason):
@@ -233,5 +233,5 @@ def test_edges_that_cannot_be_drawn_are_explained(matrix, degree, reason):
 
 def test_edges_need_all_labels():
     graph = Graph.from_edges([], labels=[0, 1, -1])
-    with pytest.raises(HeterophilyError, match="has nodes without a label"):
+    with pytest.raises(HeterophilyError, match="all nodes must have a label, but graph has"):
         synthetic_graph(graph)

@@ -178,7 +178,7 @@ def build_table(
         column = [_entry(m, name, shown[m, name], scores[name][m], planned) for m in rows]
         comparisons[name] = _compared(scores[name], ratios[name])
         for entry in _judged(_placed(column, scores[name]), comparisons[name], alpha):
-            beside = paper.published(entry.model, name) if against else None
+            beside = paper.accuracy(entry.model, name) if against else None
             runs = max(planned, PAPER_RUNS) if beside else planned
             entries[entry.model, name] = replace(entry, published=beside, planned=runs)
     ranked = tuple(d for d in columns if all(entries[m, d].rank for m in rows))

@@ -1,1 +1,1 @@
-"""Datasets: catalog, file formats, store, splits, synthetic graphs and the audit."""
+"""Datasets: catalog, file formats, downloads, splits, synthetic graphs, and the paper's numbers."""

@@ -1,13 +1,12 @@
-"""One loader per public file format; each takes the paths of its files and returns a graph.
+"""Readers of public file formats: each takes the paths of its files by name and returns a graph.
 
-Node numbers are those of the raw files, so that published splits fit. Features stay sparse where
-at most a tenth of them is nonzero.
+Nodes keep the numbers of the raw files, because published splits refer to them. Features are stored
+as a sparse matrix if at most a tenth of them is nonzero.
 """
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.io
@@ -15,13 +14,14 @@ import scipy.sparse as sp
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.core.types import Array
 from heterophily.data.pickles import read_pickle, read_pickled_npz
 
-SPARSE_BELOW = 0.1
+MAX_SPARSE_DENSITY = 0.1  # fraction of nonzero features up to which a matrix is stored as sparse
 
 
 def heterophilous_npz(paths: dict[str, Path]) -> Graph:
-    """The npz of heterophilous-graphs: `edges` (E, 2), `node_features`, `node_labels`."""
+    """Read the npz file of heterophilous-graphs: `edges` (E, 2), `node_features`, `node_labels`."""
     (path,) = paths.values()
     arrays = _arrays(path)
     edges, features, labels = (arrays[k] for k in ("edges", "node_features", "node_labels"))
@@ -29,7 +29,7 @@ def heterophilous_npz(paths: dict[str, Path]) -> Graph:
 
 
 def geom_gcn_text(paths: dict[str, Path]) -> Graph:
-    """The text files of Geom-GCN's film graph: tab-separated pairs; id, word numbers, label."""
+    """Read the text files of Geom-GCN's film graph: tab-separated edges; id, word numbers, label."""
     edges = np.loadtxt(paths["out1_graph_edges.txt"], dtype=np.int64, skiprows=1, ndmin=2)
     lines = paths["out1_node_feature_label.txt"].read_text().splitlines()[1:]
     rows = [line.split("\t") for line in lines]
@@ -45,7 +45,7 @@ def geom_gcn_text(paths: dict[str, Path]) -> Graph:
 
 
 def matlab(paths: dict[str, Path]) -> Graph:
-    """The MATLAB files of CoLA: sparse `Network` and `Attributes`, `Label` counted from 1."""
+    """Read a MATLAB file of CoLA: sparse `Network` and `Attributes`, `Label` counted from 1."""
     (path,) = paths.values()
     content = scipy.io.loadmat(path)
     labels = content["Label"].reshape(-1).astype(np.int64) - 1
@@ -53,10 +53,10 @@ def matlab(paths: dict[str, Path]) -> Graph:
 
 
 def planetoid(paths: dict[str, Path]) -> Graph:
-    """Planetoid's pickles: `allx`/`tx` are features, `ally`/`ty` one-hot labels, `graph` lists.
+    """Read Planetoid's pickles: features `allx`/`tx`, one-hot labels `ally`/`ty`, lists `graph`.
 
-    Row i of `tx` belongs to node `test.index[i]`. Test nodes that the index omits (Citeseer's
-    isolated ones) have no features and an unknown label.
+    Row i of `tx` belongs to node `test.index[i]`. Test nodes that the index omits (isolated nodes
+    of Citeseer) have no features and no label.
     """
     part = {path.name.split(".", 2)[2]: path for path in paths.values()}
     allx, tx, ally, ty, graph = (
@@ -79,20 +79,20 @@ def planetoid(paths: dict[str, Path]) -> Graph:
 
 
 def gnn_benchmark_npz(paths: dict[str, Path]) -> Graph:
-    """The npz of gnn-benchmark: `adj_*` and `attr_*` are the parts of compressed matrices."""
+    """Read the npz file of gnn-benchmark: `adj_*` and `attr_*` are parts of CSR matrices."""
     (path,) = paths.values()
     arrays = _arrays(path)
     adjacency, attributes = (_compressed(arrays, kind) for kind in ("adj", "attr"))
     return Graph.from_scipy(adjacency, attributes, labels=arrays["labels"])
 
 
-def _arrays(path: Path) -> dict[str, Any]:
-    # NumPy does not close a broken archive that it opened itself.
+def _arrays(path: Path) -> dict[str, Array]:
+    # NumPy does not close an invalid archive that it opened itself.
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
         return dict(file)
 
 
-def _compressed(arrays: dict[str, Any], kind: str) -> sp.csr_array:
+def _compressed(arrays: dict[str, Array], kind: str) -> sp.csr_array:
     data, indices, indptr, shape = (
         arrays[f"{kind}_{part}"] for part in ("data", "indices", "indptr", "shape")
     )
@@ -100,7 +100,7 @@ def _compressed(arrays: dict[str, Any], kind: str) -> sp.csr_array:
 
 
 def pickled_npz(paths: dict[str, Path]) -> Graph:
-    """The re-encoding of gnn-benchmark: pickled matrices `adj_matrix`, `node_attr` in an npz."""
+    """Read an npz file of GraphData: pickled matrices `adj_matrix` and `node_attr`, `node_label`."""
     (path,) = paths.values()
     content = read_pickled_npz(path)
     names = (content.get("metadata") or {}).get("class_names")
@@ -111,7 +111,7 @@ def pickled_npz(paths: dict[str, Path]) -> Graph:
 
 
 def wikics_json(paths: dict[str, Path]) -> Graph:
-    """Wiki-CS's JSON: `features`, `labels` and, per node, the list `links` of its neighbors."""
+    """Read the JSON file of Wiki-CS: `features`, `labels`, and `links`, the neighbors of each node."""
     (path,) = paths.values()
     content = json.loads(path.read_text())
     edges = [(node, other) for node, others in enumerate(content["links"]) for other in others]
@@ -119,9 +119,9 @@ def wikics_json(paths: dict[str, Path]) -> Graph:
     return Graph.from_edges(edges, sparse_if_worth(features), labels=content["labels"])
 
 
-def sparse_if_worth(features: Any) -> Any:
-    """Compress a dense matrix of which at most a tenth is nonzero."""
-    dense = np.count_nonzero(features) > SPARSE_BELOW * features.size
+def sparse_if_worth(features: Array) -> Array | sp.csr_array:
+    """Convert a matrix with few nonzero entries to a sparse one."""
+    dense = np.count_nonzero(features) > MAX_SPARSE_DENSITY * features.size
     return features if dense else sp.csr_array(features)
 
 
@@ -140,11 +140,11 @@ FORMATS: dict[str, Callable[[dict[str, Path]], Graph]] = {
 
 
 def read_format(name: str, paths: dict[str, Path]) -> Graph:
-    """Read files of a named format; a file that does not follow it is one clear error."""
+    """Read files of a named format; raise HeterophilyError if they do not follow it."""
     try:
         return FORMATS[name](paths)
     except HeterophilyError:
         raise
-    except Exception as error:  # NumPy, SciPy, zip and JSON each fail in their own ways
+    except Exception as error:  # NumPy, SciPy, zipfile, and json raise many different errors
         files = ", ".join(str(path) for path in paths.values())
-        raise HeterophilyError(f"{files} is not in the format {name}: {error!r}") from error
+        raise HeterophilyError(f"cannot read {files} as {name}: {error!r}") from error

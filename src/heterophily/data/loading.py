@@ -1,4 +1,4 @@
-"""From a name to a graph: a dataset of the catalog, the embedded graph, or the user's files."""
+"""Graphs by name: datasets of the catalog, the embedded graph, and the user's files."""
 
 from pathlib import Path
 
@@ -12,10 +12,34 @@ from heterophily.data.synthetic import EMBEDDED, embedded
 
 
 def load(name: str, *, seed: int | None = None) -> Graph:
-    """Load a dataset by name with its ten official splits, or random ones drawn from `seed`.
+    """Load a dataset by name.
 
-    Without a seed the official splits are taken where their file is found, else those of seed 0;
-    each split's `origin` says which.
+    Files are read from the folder ``HETEROPHILY_DATA`` or the user's cache, or downloaded to the
+    cache. Their checksums and the sizes of the graph are verified.
+
+    Parameters
+    ----------
+    name
+        Name of a dataset in `CATALOG`, or ``"digits"`` for the embedded synthetic graph.
+    seed
+        Seed of ten random splits. By default, the graph has its ten official splits if their file
+        is available, and random splits with seed 0 otherwise; see `Split.origin`.
+
+    Returns
+    -------
+    The graph with ten splits named ``"0"`` to ``"9"``.
+
+    Raises
+    ------
+    HeterophilyError
+        If the name is unknown, or the files are not available or not the published ones.
+
+    Examples
+    --------
+    >>> from heterophily import load
+    >>> graph = load("digits")
+    >>> graph.n_nodes, graph.n_classes, len(graph.splits)
+    (1797, 10, 10)
     """
     if name == EMBEDDED:
         graph = embedded()
@@ -29,26 +53,26 @@ def load(name: str, *, seed: int | None = None) -> Graph:
 
 
 def check_sizes(graph: Graph, dataset: Dataset) -> None:
-    """Raise an error unless the graph has exactly the sizes that its row declares."""
-    found = {
+    """Raise an error unless the graph has the sizes listed in the catalog."""
+    sizes = {
         "nodes": (graph.n_nodes, dataset.n_nodes),
         "stored edges": (graph.n_edges, dataset.n_stored or graph.n_edges),
         "symmetric edges": (graph.symmetric.n_entries, dataset.n_symmetric),
         "features": (graph.n_features, dataset.n_features),
         "classes": (graph.n_classes, dataset.n_classes),
     }
-    for what, (came, wanted) in found.items():
-        if came != wanted:
+    for what, (actual, expected) in sizes.items():
+        if actual != expected:
             raise HeterophilyError(
-                f"{dataset.name} must have {wanted} {what}, the file has {came}; fetch it again "
-                f"from {dataset.files[0].url}"
+                f"{dataset.name} must have {expected} {what}, but the file has {actual}; download it "
+                f"again from {dataset.files[0].url}"
             )
 
 
 def open_graph(source: str, *, nodes: Path | None = None, mmap: bool = False) -> Graph:
-    """Load whatever the user names: a dataset, or the path of a file or folder.
+    """Load a dataset by name, or a graph from a file or folder.
 
-    `mmap` leaves the arrays of a saved graph on disk until they are used.
+    With `mmap`, the arrays of a saved graph are memory-mapped.
     """
     if source in CATALOG or source == EMBEDDED:
         return load(source)

@@ -1,25 +1,28 @@
-"""Old pickles of arrays, read through an allow-list.
+"""Safe reading of pickled arrays, with an allow-list.
 
-Planetoid's files and one npz re-encoding hold pickled NumPy arrays, SciPy matrices, lists and
-default dictionaries, and nothing else. Any other global in a pickle stops the load, so a forged
-file can at worst be nonsense, never code.
+The files of Planetoid and GraphData contain pickled NumPy arrays, SciPy matrices, lists, and default
+dictionaries. A pickle that refers to anything else is rejected, so a malicious file cannot run code.
 """
 
 import pickle
 import zipfile
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
+from typing_extensions import override
 
 from heterophily.core.errors import HeterophilyError
 
-_RECONSTRUCT = np.empty(0).__reduce__()[0]  # NumPy's own array constructor, wherever it lives
+Unpickled: TypeAlias = Any  # an array, matrix, list, or dictionary; the reader knows which
 
-ALLOWED: dict[tuple[str, str], Any] = {
+_RECONSTRUCT: Unpickled = np.empty(0).__reduce__()[0]  # its module depends on the version of NumPy
+
+ALLOWED: dict[tuple[str, str], Callable[..., object]] = {
     ("collections", "defaultdict"): defaultdict,
     ("__builtin__", "list"): list,
     ("builtins", "list"): list,
@@ -30,8 +33,8 @@ ALLOWED: dict[tuple[str, str], Any] = {
     ("scipy.sparse.csr", "csr_matrix"): sp.csr_matrix,
     ("scipy.sparse._csr", "csr_matrix"): sp.csr_matrix,
 }
-# What a truncated, forged or foreign pickle raises while it is read.
-HARMLESS = (
+# Exceptions that a truncated or malicious pickle raises while it is read.
+READ_ERRORS = (
     pickle.UnpicklingError,
     EOFError,
     LookupError,
@@ -42,25 +45,26 @@ HARMLESS = (
 
 
 class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
+    @override
+    def find_class(self, module: str, name: str) -> Callable[..., object]:
         if (module, name) not in ALLOWED:
             raise pickle.UnpicklingError(f"{module}.{name} is not allowed")
         return ALLOWED[module, name]
 
 
-def read_pickle(path: Path) -> Any:
-    """Read one pickled object of an allowed kind."""
+def read_pickle(path: Path) -> Unpickled:
+    """Read one pickled object of an allowed type."""
     with path.open("rb") as file:
         return _read(file, path)
 
 
-def read_pickled_npz(path: Path) -> dict[str, Any]:
-    """Read an npz file whose members may be pickled objects of an allowed kind."""
+def read_pickled_npz(path: Path) -> dict[str, Unpickled]:
+    """Read an npz file whose members may be pickled objects of an allowed type."""
     with zipfile.ZipFile(path) as archive:
         return {Path(name).stem: _read_member(archive, name, path) for name in archive.namelist()}
 
 
-def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> Any:
+def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> Unpickled:
     with archive.open(name) as file:
         version = npy.read_magic(file)
         reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -71,19 +75,19 @@ def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> Any:
         return npy.read_array(file, allow_pickle=False)
 
 
-def _read(file: IO[bytes], path: Path) -> Any:
+def _read(file: IO[bytes], path: Path) -> Unpickled:
     try:
         return _checked(_Unpickler(file, encoding="latin1").load())
-    except HARMLESS as error:
+    except READ_ERRORS as error:
         reason = " ".join(str(error).split())
-        raise HeterophilyError(f"{path} is refused: {reason}") from error
+        raise HeterophilyError(f"cannot read {path}: {reason}") from error
 
 
-def _checked(content: Any) -> Any:
-    # An npz wraps an object in an array of one.
+def _checked(content: Unpickled) -> Unpickled:
+    # An npz file stores an object as an array with one element.
     if isinstance(content, np.ndarray) and content.dtype.hasobject:
         content = content.item()
-    # A pickled matrix may claim indices that it does not have.
+    # The indices of a pickled matrix may be out of range.
     if sp.issparse(content):
         content.check_format(full_check=True)  # type: ignore[attr-defined]
     return content

@@ -11,10 +11,10 @@ from heterophily.data.store import is_present
 
 @dataclass(frozen=True)
 class Statistics:
-    """One row: sizes, degree and homophily, counted on the edges that the paper counts."""
+    """Sizes, degree, and homophily of a dataset, over the edges that the paper counts."""
 
     name: str
-    present: bool  # measured on the files; else declared by the catalog
+    present: bool  # whether the numbers are measured on the files or taken from the catalog
     n_nodes: int
     n_edges: int
     n_features: int
@@ -23,21 +23,19 @@ class Statistics:
     undirected: bool
     edge_homophily: float
     train_val_test: tuple[int, ...] | None
-    splits: str | None  # official or random
+    splits: str | None  # origin of the splits: official or random
     citation: str
     license: str
 
     def to_dict(self) -> dict[str, object]:
         """Return the row as plain data."""
-        # This format spells the key in British English.
-        return {
-            ("licence" if key == "license" else key): value for key, value in vars(self).items()
-        }
+        # The key stays "licence" until the next version of the format.
+        return {"licence" if key == "license" else key: value for key, value in vars(self).items()}
 
 
 def measure_statistics(dataset: Dataset) -> Statistics:
-    """Measure a dataset whose files are here, or repeat what the catalog declares."""
-    return _measured(dataset) if is_present(dataset) else _declared(dataset)
+    """Measure a dataset if its files exist locally, and use the catalog's numbers otherwise."""
+    return _measured(dataset) if is_present(dataset) else _from_catalog(dataset)
 
 
 def _measured(dataset: Dataset) -> Statistics:
@@ -61,16 +59,16 @@ def _measured(dataset: Dataset) -> Statistics:
     )
 
 
-def _declared(dataset: Dataset) -> Statistics:
-    edges = dataset.paper_edges or dataset.n_symmetric
+def _from_catalog(dataset: Dataset) -> Statistics:
+    n_edges = dataset.paper_edges or dataset.n_symmetric
     return Statistics(
         name=dataset.name,
         present=False,
         n_nodes=dataset.n_nodes,
-        n_edges=edges,
+        n_edges=n_edges,
         n_features=dataset.n_features,
         n_classes=dataset.n_classes,
-        average_degree=edges / dataset.n_nodes,
+        average_degree=n_edges / dataset.n_nodes,
         undirected=dataset.undirected,
         edge_homophily=dataset.edge_homophily,
         train_val_test=None,

@@ -1,7 +1,7 @@
-"""Where raw files are found: the folder `HETEROPHILY_DATA`, the user's cache, or a download.
+"""Raw files of the datasets, in the folder `HETEROPHILY_DATA`, the user's cache, or downloaded.
 
-Both folders have one subfolder per dataset. Every file is checked against its digest before it is
-read, and a download appears under its name only when it is whole and right.
+Both folders have one subfolder per dataset. The checksum of a file is verified before it is read, and
+a download gets its final name only after it is complete and verified.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ RETRIES = 2
 
 
 def data_folder() -> Path | None:
-    """The user's own folder of datasets, if the environment names one."""
+    """Return the folder that the environment variable HETEROPHILY_DATA names, if it is set."""
     value = os.environ.get(VARIABLE)
     if not value:
         return None
     if not Path(value).is_dir():
-        raise HeterophilyError(f"{VARIABLE} must name a folder, got {value}; create or unset it")
+        raise HeterophilyError(f"{VARIABLE} must be a folder, got {value!r}; create or unset it")
     return Path(value)
 
 
@@ -35,12 +35,12 @@ def find(dataset: Dataset, file_name: str) -> Path | None:
 
 
 def is_present(dataset: Dataset) -> bool:
-    """Whether all raw files are here, so that loading needs no network."""
+    """Whether all raw files exist locally, so that loading requires no network."""
     return all(find(dataset, file.name) for file in dataset.files)
 
 
 def fetch(dataset: Dataset) -> dict[str, Path]:
-    """Find or download the files of a dataset, each checked against its digest."""
+    """Find or download the files of a dataset and verify their checksums."""
     return {file.name: _fetch_file(dataset, file) for file in dataset.files}
 
 
@@ -48,14 +48,14 @@ def _fetch_file(dataset: Dataset, file: File) -> Path:
     path = find(dataset, file.name) or _download(dataset, file)
     if not matches(path, file):
         raise HeterophilyError(
-            f"{path} is not the published {file.name} (its checksum differs); delete it and fetch "
+            f"{path} is not the published {file.name}: its checksum differs; delete it and download "
             f"it again from {file.url}"
         )
     return path
 
 
 def matches(path: Path, file: File) -> bool:
-    """Whether the bytes at `path` have the declared digest."""
+    """Whether the file at `path` has the checksum of the catalog."""
     if file.sha256:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
@@ -70,12 +70,12 @@ def _download(dataset: Dataset, file: File) -> Path:
     folder = cache_folder() / dataset.name
     downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=30)
     registry = {file.name: f"sha256:{file.sha256}" if file.sha256 else None}
-    bag = pooch.create(
+    repository = pooch.create(
         folder, "", registry=registry, urls={file.name: file.url}, retry_if_failed=RETRIES
     )
     pooch.get_logger().setLevel("WARNING")
     try:
-        path = Path(bag.fetch(file.name, downloader=downloader))
+        path = Path(repository.fetch(file.name, downloader=downloader))
         if not matches(path, file):
             path.unlink()
             raise ValueError("the hash of the downloaded file differs")
@@ -83,7 +83,7 @@ def _download(dataset: Dataset, file: File) -> Path:
     except (OSError, ValueError) as error:
         reason = "its checksum differs" if "hash" in str(error) else type(error).__name__
         raise HeterophilyError(
-            f"cannot download {file.url} ({reason}); fetch it elsewhere and put it at "
-            f"{folder / file.name}, or set {VARIABLE} to a folder that has "
+            f"cannot download {file.url} ({reason}); download it elsewhere and save it as "
+            f"{folder / file.name}, or set {VARIABLE} to a folder that contains "
             f"{dataset.name}/{file.name}"
         ) from error

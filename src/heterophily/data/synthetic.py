@@ -1,152 +1,183 @@
-"""Graphs drawn from class labels, a compatibility matrix M and a degree D (paper, Appendix C).
+"""Random graphs with given class labels, compatibility matrix M, and degree D (paper, Appendix C).
 
-M = h I + (1 - h) Q has homophily h on the diagonal; Q is a zero-diagonal row-stochastic matrix in
-detailed balance with the class sizes, n_i Q_ij = n_j Q_ji, so that an undirected graph with equal
-mean degree in every class realises M exactly. Q comes from a symmetric pattern Π of preferences:
-Q_ij = u_i Π_ij u_j / n_i with u > 0 such that the rows sum to one.
+M = h I + (1 - h) Q has the homophily h on its diagonal. Q is a row-stochastic matrix with a zero
+diagonal in detailed balance with the class sizes, n_i Q_ij = n_j Q_ji, so an undirected graph with
+the same mean degree in every class has exactly this M. Q is computed from a symmetric matrix Π of
+preferences: Q_ij = u_i Π_ij u_j / n_i with u > 0 such that the rows sum to one.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.graph import Graph
+from heterophily.core.types import FloatArray, IntArray
 
 EMBEDDED = "digits"
 HOMOPHILY = {"low": 0.2, "mid": 0.5, "high": 0.8}
 DEGREES = {"low": 4, "high": 18}
-RING_REST = 0.02  # preference for classes that are not neighbors on the ring
+OFF_RING_PREFERENCE = 0.02  # for classes that are not adjacent on the ring
 PATTERNS = ("easy", "hard")
 
 
-def preference_pattern(kind: str, n_classes: int) -> Any:
-    """Π: `hard` likes every other class equally, `easy` the two neighbors on a ring of classes."""
+def preference_pattern(kind: str, n_classes: int) -> FloatArray:
+    """Return Π: `hard` prefers all other classes equally, `easy` the two adjacent ones on a ring."""
     if kind not in PATTERNS:
         raise unknown_name("pattern", kind, PATTERNS)
-    pattern = np.full((n_classes, n_classes), 1.0 if kind == "hard" else RING_REST)
+    pattern = np.full((n_classes, n_classes), 1.0 if kind == "hard" else OFF_RING_PREFERENCE)
     ring = np.arange(n_classes)
     pattern[ring, (ring + 1) % n_classes] = pattern[(ring + 1) % n_classes, ring] = 1.0
     np.fill_diagonal(pattern, 0.0)
     return pattern
 
 
-def target_matrix(class_sizes: Any, homophily: float, *, pattern: Any) -> Any:
-    """M = h I + (1 - h) Q for class sizes n, homophily h and preferences Π."""
+def target_matrix(class_sizes: ArrayLike, homophily: float, *, pattern: ArrayLike) -> FloatArray:
+    """Compute M = h I + (1 - h) Q for class sizes n, homophily h, and preferences Π."""
     if not 0 <= homophily <= 1:
         raise HeterophilyError(f"homophily must be between 0 and 1, got {homophily}")
     sizes, preferences = np.asarray(class_sizes, dtype=float), np.asarray(pattern, dtype=float)
-    if (
-        (preferences != preferences.T).any()
-        or (preferences < 0).any()
-        or preferences.diagonal().any()
-    ):
-        raise HeterophilyError(
-            "preferences must be symmetric and non-negative with a zero diagonal"
-        )
+    symmetric = (preferences == preferences.T).all()
+    if not symmetric or (preferences < 0).any() or preferences.diagonal().any():
+        raise HeterophilyError("pattern must be symmetric and non-negative with a zero diagonal")
     u = _balancing(sizes, preferences)
     q = u[:, None] * preferences * u[None, :] / sizes[:, None]
     return homophily * np.eye(len(sizes)) + (1 - homophily) * q
 
 
-def _balancing(sizes: Any, preferences: Any) -> Any:
-    """Find u > 0 with Σ_j u_i Π_ij u_j = n_i; without a solution the iteration diverges."""
+def _balancing(sizes: FloatArray, preferences: FloatArray) -> FloatArray:
+    """Find u > 0 with Σ_j u_i Π_ij u_j = n_i; the iteration diverges if there is no solution."""
     u = np.sqrt(sizes)
     for _ in range(100_000):
         mass = u * (preferences @ u)
         if not mass.all():
-            raise HeterophilyError(
-                "every class needs another class to connect to; check preferences"
-            )
+            raise HeterophilyError("every class must have nodes and prefer another class")
         if np.abs(mass / sizes - 1).max() < 1e-12:
             return u
         u = u * np.sqrt(sizes / mass)
         if u.max() > 1e100:
             break
     raise HeterophilyError(
-        "no graph with equal degrees has these preferences: one class is larger than all that "
-        "may connect to it; use a flatter pattern"
+        "no graph with equal degrees has these preferences: one class is larger than all classes "
+        "that may connect to it; use a pattern with more similar preferences"
     )
 
 
-def draw_edges(labels: Any, matrix: Any, *, degree: float, seed: int = 0) -> Any:
-    """Draw undirected edges (E, 2), each once: for classes a < b, n_a D M_ab pairs, uniformly.
+def draw_edges(labels: ArrayLike, matrix: ArrayLike, *, degree: float, seed: int = 0) -> IntArray:
+    """Draw undirected edges (E, 2), each once, uniformly: n_a D M_ab pairs for classes a < b.
 
-    Within a class it is n_a D M_aa / 2 pairs. Pairs are distinct and no node meets itself, so
-    degrees are nearly Poisson with mean D.
+    Within a class, there are n_a D M_aa / 2 pairs. Pairs are distinct and contain two different
+    nodes, so degrees are nearly Poisson distributed with mean D.
     """
     y, m = np.asarray(labels), np.asarray(matrix, dtype=float)
     rng = np.random.default_rng(seed)
     members = [np.flatnonzero(y == k) for k in range(len(m))]
     _check_balance(m, [len(nodes) for nodes in members])
-    drawn = [
-        _draw_pairs(members[a], members[b], _budget(members, m, degree, a, b, rng), rng)
+    pairs = [
+        _draw_pairs(members[a], members[b], _n_pairs(members, m, degree, a, b, rng), rng)
         for a in range(len(m))
         for b in range(a, len(m))
     ]
-    return np.concatenate(drawn) if drawn else np.zeros((0, 2), dtype=np.int64)
+    return np.concatenate(pairs) if pairs else _no_pairs()
 
 
-def _check_balance(matrix: Any, sizes: list[int]) -> None:
+def _check_balance(matrix: FloatArray, sizes: list[int]) -> None:
     if matrix.shape != (len(sizes), len(sizes)) or (matrix < 0).any():
-        raise HeterophilyError(f"the matrix must be square and non-negative, got {matrix.shape}")
+        raise HeterophilyError(f"matrix must be square and non-negative, got shape {matrix.shape}")
     if np.abs(matrix.sum(axis=1) - 1).max() > 1e-6:
-        raise HeterophilyError("each row of the matrix must sum to 1; normalise the rows")
+        raise HeterophilyError("each row of matrix must sum to 1; normalize the rows")
     flow = np.asarray(sizes)[:, None] * matrix
     if np.abs(flow - flow.T).max() > 1e-6 * max(sizes):
         raise HeterophilyError(
-            "an undirected graph with equal degrees needs n_a M_ab = n_b M_ba for class sizes n; "
-            "make the matrix with target_matrix"
+            "matrix must satisfy n_a M_ab = n_b M_ba for class sizes n, because edges are "
+            "undirected and degrees equal; compute it with target_matrix"
         )
 
 
-def _budget(members: Any, m: Any, degree: float, a: int, b: int, rng: np.random.Generator) -> int:
+def _n_pairs(
+    members: list[IntArray], m: FloatArray, degree: float, a: int, b: int, rng: np.random.Generator
+) -> int:
     expected = len(members[a]) * degree * m[a, b] / (2 if a == b else 1)
     return int(expected) + int(rng.random() < expected % 1)
 
 
-def _draw_pairs(left: Any, right: Any, count: int, rng: np.random.Generator) -> Any:
+def _draw_pairs(left: IntArray, right: IntArray, count: int, rng: np.random.Generator) -> IntArray:
     same = left is right
     n = len(left)
     total = n * (n - 1) // 2 if same else n * len(right)
     if count > total:
         raise HeterophilyError(
             f"{count} edges do not fit between classes of {n} and {len(right)} nodes; "
-            "lower the degree"
+            "use a lower degree"
         )
     code = _distinct(total, count, rng)
     if not same:
         return np.stack([left[code % n], right[code // n]], axis=1) if n else _no_pairs()
-    # Pairs at circular distance 1, 2, .. n/2 are all pairs, each once.
+    # The pairs at circular distances 1, 2, ..., n/2 are all pairs, each once.
     return (
         np.stack([left[code % n], left[(code + code // n + 1) % n]], axis=1) if n else _no_pairs()
     )
 
 
-def _no_pairs() -> Any:
+def _no_pairs() -> IntArray:
     return np.zeros((0, 2), dtype=np.int64)
 
 
-def _distinct(total: int, count: int, rng: np.random.Generator) -> Any:
+def _distinct(total: int, count: int, rng: np.random.Generator) -> IntArray:
     """Draw `count` distinct numbers below `total`, uniformly."""
     if total < 4 * count:
         return rng.permutation(total)[:count]
-    kept = np.zeros(0, dtype=np.int64)
-    while len(kept) < count:
-        more = rng.integers(total, size=int(1.1 * (count - len(kept))) + 16)
-        kept = np.sort(np.concatenate([kept, more]))
-        kept = kept[np.concatenate([[True], kept[1:] != kept[:-1]])]
-    return rng.permutation(kept)[:count]
+    numbers = np.zeros(0, dtype=np.int64)
+    while len(numbers) < count:
+        more = rng.integers(total, size=int(1.1 * (count - len(numbers))) + 16)
+        numbers = np.sort(np.concatenate([numbers, more]))
+        numbers = numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])]
+    return rng.permutation(numbers)[:count]
 
 
 def synthetic_graph(
     base: Graph, *, homophily: float = 0.2, pattern: str = "easy", degree: float = 18, seed: int = 0
 ) -> Graph:
-    """Keep the nodes, features and labels of `base` and draw new edges with a chosen M."""
+    """Connect the nodes of a graph with random edges of a given compatibility matrix.
+
+    M = h I + (1 - h) Q,  with the homophily h and the preferences Q for other classes
+
+    Parameters
+    ----------
+    base
+        Graph that provides nodes, features, labels, and splits. All nodes must have a label.
+    homophily
+        Fraction of a node's neighbors that are of its own class, between 0 and 1.
+    pattern
+        ``"easy"`` connects a class mostly to two other classes, which makes classes easy to tell
+        apart by their neighbors; ``"hard"`` connects it equally to all other classes.
+    degree
+        Mean number of neighbors.
+    seed
+        Seed of the random edges.
+
+    Returns
+    -------
+    An undirected graph.
+
+    Raises
+    ------
+    HeterophilyError
+        If a node has no label, or no graph satisfies the parameters.
+
+    Examples
+    --------
+    >>> from heterophily import diagnose, load, synthetic_graph
+    >>> graph = synthetic_graph(load("digits"), homophily=0.5, pattern="hard", degree=10)
+    >>> round(diagnose(graph).homophily.edge, 2)
+    0.5
+    """
     if not bool(base.labeled.all()):
-        raise HeterophilyError(f"{base.name} has nodes without a label; edges need all classes")
+        raise HeterophilyError(
+            f"all nodes must have a label, but {base.name} has nodes without one"
+        )
     sizes = torch.bincount(base.labels, minlength=base.n_classes).numpy()
     preferences = preference_pattern(pattern, base.n_classes)
     matrix = target_matrix(sizes, homophily, pattern=preferences)
@@ -167,7 +198,29 @@ def synthetic_graph(
 def synthetic_benchmark(
     base: Graph, *, seed: int = 0
 ) -> Iterator[tuple[tuple[str, str, str], Graph]]:
-    """The paper's twelve: homophily high/mid/low × easy/hard × degree high/low, with their keys."""
+    """Generate the twelve synthetic graphs of the paper.
+
+    Parameters
+    ----------
+    base
+        Graph that provides nodes, features, labels, and splits.
+    seed
+        Seed of the random edges.
+
+    Yields
+    ------
+    A key (homophily, pattern, degree) and its graph. Homophily is ``"high"``, ``"mid"``, or
+    ``"low"``; the pattern is ``"easy"`` or ``"hard"``; the degree is ``"high"`` or ``"low"``.
+
+    Examples
+    --------
+    >>> from heterophily import load, synthetic_benchmark
+    >>> graphs = dict(synthetic_benchmark(load("digits")))
+    >>> len(graphs)
+    12
+    >>> graphs["low", "hard", "high"].name
+    'digits, homophily 0.2, hard, degree 18'
+    """
     for degree, d in reversed(DEGREES.items()):
         for level, h in reversed(HOMOPHILY.items()):
             for kind in PATTERNS:
@@ -176,7 +229,7 @@ def synthetic_benchmark(
 
 
 def digits() -> Graph:
-    """Scikit-learn's bundled digits as nodes without edges: 1,797 × 64 pixels, ten classes."""
+    """Return the 1,797 images of scikit-learn's digits as nodes without edges; 64 pixels, ten classes."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
@@ -186,5 +239,5 @@ def digits() -> Graph:
 
 
 def embedded() -> Graph:
-    """The embedded graph of the demo: digits that mostly meet the next and the previous digit."""
+    """Return the embedded graph: digits that are mostly connected to the next and previous digit."""
     return synthetic_graph(digits(), homophily=0.2, pattern="easy", degree=8).replace(name=EMBEDDED)
