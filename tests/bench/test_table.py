@@ -107,7 +107,7 @@ def test_chosen_models_and_datasets_keep_the_callers_order(small):
         ({"datasets": ["actr"]}, 'no dataset in these results "actr"; did you mean "actor"'),
         ({"models": []}, "no model is chosen; name some"),
         ({"metric": "f1"}, 'no metric of mlp on actor "f1"; there are accuracy, macro_f1'),
-        ({"metric": "macro_f1", "against": True}, "the paper has accuracy only, not macro_f1"),
+        ({"metric": "macro_f1", "against": True}, "the paper reports only accuracy, not macro_f1"),
     ],
 )
 def test_unknown_names_are_told(small, options, words):
@@ -615,7 +615,7 @@ def test_the_command_writes_files(run, small, tmp_path):
         (["--diagram", "d.png", "--models", "gcn"], "needs three methods"),
         (["--models", "gnc"], 'did you mean "gcn"'),
         (["--metric", "accurcy"], 'did you mean "accuracy"'),
-        (["--against", "paper", "--metric", "macro_f1"], "accuracy only"),
+        (["--against", "paper", "--metric", "macro_f1"], "only accuracy"),
     ],
 )
 def test_the_command_refuses_in_a_sentence(run, words, said, tmp_path, monkeypatch):

@@ -42,7 +42,7 @@ def test_the_record_is_that_of_the_trainer(planned, graph):
     )
     assert record.done
     assert record.run["scores"] == found.scores
-    assert record.run["curve"]["loss"] == found.curve.loss
+    assert record.run["curve"]["loss"] == found.history.loss
     assert record.run["seed"] == record.seed == 6
     assert record.parameters == sum(p.numel() for p in network.parameters())
     assert record.details == {"split": {"train": 30, "val": 15, "test": 15}}

@@ -66,8 +66,8 @@ def same():
 
     def check(left, right):
         (network, run), (other, again) = left, right
-        assert run.curve.loss == again.curve.loss
-        assert run.curve.val_accuracy == again.curve.val_accuracy
+        assert run.history.loss == again.history.loss
+        assert run.history.val_scores == again.history.val_scores
         assert run.scores == again.scores
         assert (run.best_epoch, run.n_epochs, run.stopped) == (
             again.best_epoch, again.n_epochs, again.stopped

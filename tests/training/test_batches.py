@@ -26,8 +26,8 @@ QUIET = {"dropout": 0.0, "max_epochs": 4}
 def test_one_batch_with_all_neighbors_is_training_on_the_whole_graph(run, model, weighted):
     _, whole = run(model, class_weights=weighted, **QUIET)
     _, batch = run(model, class_weights=weighted, batch_size=30, neighbors="all", **QUIET)
-    np.testing.assert_allclose(batch.curve.loss, whole.curve.loss, rtol=1e-4)
-    assert batch.curve.val_accuracy == whole.curve.val_accuracy
+    np.testing.assert_allclose(batch.history.loss, whole.history.loss, rtol=1e-4)
+    assert batch.history.val_scores == whole.history.val_scores
     assert batch.scores == whole.scores
 
 
@@ -42,7 +42,7 @@ def test_every_method_trains_in_batches_or_says_why_not(run, model):
         assert "Leave batch_size out" in str(told.value)
         return
     network, result = run(model, **options)
-    assert np.isfinite(result.curve.loss).all()
+    assert np.isfinite(result.history.loss).all()
     assert result.n_epochs == 2
     assert not network.training
 
@@ -52,7 +52,7 @@ def test_the_same_seed_gives_the_same_run_bit_for_bit(run, same, model):
     options = {"batch_size": 7, "neighbors": (2,)}
     same(run(model, seed=3, **options), run(model, seed=3, **options))
     (_, first), (_, second) = run(model, seed=3, **options), run(model, seed=4, **options)
-    assert first.curve.loss != second.curve.loss
+    assert first.history.loss != second.history.loss
 
 
 def test_an_epoch_visits_every_training_node_once_in_a_new_order(run, split, monkeypatch):
@@ -84,7 +84,7 @@ def test_test_labels_are_never_read(run, graph, split):
     (_, first), (_, second) = (
         run("cmgnn", batch_size=8, on=g) for g in (graph, graph.replace(labels=labels))
     )
-    assert first.curve.loss == second.curve.loss
+    assert first.history.loss == second.history.loss
     assert first.scores["val"] == second.scores["val"]
     assert first.scores["test"] != second.scores["test"]
 
@@ -98,7 +98,7 @@ def test_the_belief_is_of_the_whole_graph_and_changes_when_validation_improves(r
 
     monkeypatch.setattr(Network, "improve", watched)
     network, result = run("cmgnn", batch_size=8, max_epochs=10)
-    reached = result.curve.val_accuracy
+    reached = result.history.val_scores
     better = [e for e in range(10) if reached[e] > max([-1.0, *reached[:e]])]
     assert seen == [(60, 60)] * len(better)
     assert 0 < len(better) < 10
@@ -222,7 +222,7 @@ def test_two_processes_make_the_steps_of_one(graph, split, tmp_path):
     two = NodeClassifier.load(tmp_path / "two" / "model")
     states = one.network_.state_dict(), two.network_.state_dict()
     torch.testing.assert_close(*states, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(one.run_.curve.loss, two.run_.curve.loss, rtol=1e-4)
+    np.testing.assert_allclose(one.run_.history.loss, two.run_.history.loss, rtol=1e-4)
     assert one.run_.scores == two.run_.scores
     assert one.run_.best_epoch == two.run_.best_epoch
 

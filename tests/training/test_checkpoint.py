@@ -58,7 +58,7 @@ def test_the_seconds_of_a_continued_run_are_those_of_all_attempts(run, raise_at,
         run("gcn", checkpoint=tmp_path / "run.pt")
     raise_at()
     found = run("gcn", checkpoint=tmp_path / "run.pt")[1]
-    assert found.seconds >= sum(found.curve.seconds)
+    assert found.seconds >= sum(found.history.seconds)
 
 
 def test_a_run_killed_twice_continues_to_the_same_result(run, same, raise_at, often, tmp_path):

@@ -1,11 +1,18 @@
 """Metrics equal those of scikit-learn."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
-from heterophily.training.metrics import accuracy, all_metrics
+import heterophily
+from heterophily import HeterophilyError
+from heterophily.training.metrics import METRICS, Metric, accuracy, all_metrics, find_metric
+from heterophily.training.trainer import train
+
+SOURCE = Path(heterophily.__file__).parent
 
 
 def draw(k, n=50, seed=0):
@@ -55,3 +62,35 @@ def test_roc_auc_needs_both_classes():
 def test_no_nodes_have_no_metrics():
     logits, labels, _ = draw(3)
     assert all_metrics(logits, labels, torch.tensor([], dtype=torch.long)) == {}
+
+
+def test_metrics_are_found_by_name():
+    assert find_metric("accuracy") is find_metric(accuracy) is accuracy
+    with pytest.raises(HeterophilyError, match='no metric "acuracy"; did you mean "accuracy"'):
+        find_metric("acuracy")
+
+
+def test_a_metric_is_defined_in_one_file():
+    names = set(METRICS) - {"accuracy"}  # an English word
+    files = [path for path in SOURCE.rglob("*.py") if path.name != "metrics.py"]
+    assert not [path for path in files if any(name in path.read_text() for name in names)]
+
+
+def test_early_stopping_uses_the_given_metric(graph, split, monkeypatch):
+    error = Metric(
+        "error", "error", lambda logits, labels: 1 - accuracy.function(logits, labels), False
+    )
+    monkeypatch.setitem(METRICS, "error", error)
+    options = {"split": split, "max_epochs": 8, "progress": False}
+    _, result = train("gcn", graph, metric=error, **options)
+    _, usual = train("gcn", graph, **options)
+    assert result.history.val_scores == [1 - score for score in usual.history.val_scores]
+    assert result.best_epoch == usual.best_epoch
+    assert result.score("val", "error") == 1 - usual.score("val")
+    assert "val_error" in result.to_dict()["curve"]
+    assert type(result).from_dict(result.to_dict()) == result
+
+
+def test_a_metric_that_is_not_defined_for_the_graph_is_rejected(graph, split):
+    with pytest.raises(HeterophilyError, match="'roc_auc' requires nodes of exactly two classes"):
+        train("gcn", graph, split=split, metric="roc_auc")

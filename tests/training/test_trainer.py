@@ -1,5 +1,6 @@
 """One trainer for every recipe: reproducible, blind to test labels, back in its best state."""
 
+import dataclasses
 import io
 import sys
 
@@ -12,7 +13,7 @@ from heterophily import HeterophilyError, Split, build
 from heterophily.htmp.network import Network
 from heterophily.models import REGISTRY
 from heterophily.training import trainer as module
-from heterophily.training.metrics import all_metrics
+from heterophily.training.metrics import accuracy, all_metrics
 from heterophily.training.seeds import seed_everything
 from heterophily.training.trainer import Trainer, balanced_class_weights, choose_device
 
@@ -104,7 +105,7 @@ def test_a_pass_is_not_kept_where_the_next_differs(run, monkeypatch, model, sett
 
 def test_another_seed_gives_another_run(run):
     (_, first), (_, second) = run(seed=3), run(seed=4)
-    assert first.curve.loss != second.curve.loss
+    assert first.history.loss != second.history.loss
     assert (first.seed, second.seed) == (3, 4)
 
 
@@ -114,7 +115,7 @@ def test_test_labels_are_never_read(run, graph, split, model):
     labels[split.test] = (labels[split.test] + 1) % 3
     network, first = run(model, max_epochs=3, width=64)
     other, second = run(model, max_epochs=3, width=64, on=graph.replace(labels=labels))
-    assert first.curve.loss == second.curve.loss
+    assert first.history.loss == second.history.loss
     for part in ("train", "val"):
         assert first.scores[part] == second.scores[part]
     states = network.state_dict(), other.state_dict()
@@ -166,7 +167,7 @@ def test_unlabelled_test_nodes_have_no_scores(run, graph, split):
 @pytest.mark.parametrize("model", ["gcn", "cmgnn", "gcn+", "hog-gcn"])
 def test_the_best_state_is_restored(run, graph, split, model, preset):
     network, result = run(model, max_epochs=40, preset=preset, dropout=0.7)
-    reached = result.curve.val_accuracy
+    reached = result.history.val_scores
     assert result.scores["val"]["accuracy"] == max(reached)
     assert result.best_epoch == reached.index(max(reached))
     assert not network.training
@@ -177,7 +178,7 @@ def test_training_learns_the_graph(run):
     _, result = run("cmgnn", max_epochs=100, learning_rate=0.05, dropout=0.2)
     assert result.scores["train"]["accuracy"] > 0.9
     assert result.scores["test"]["accuracy"] > 0.6
-    assert result.curve.loss[-1] < result.curve.loss[0] / 2
+    assert result.history.loss[-1] < result.history.loss[0] / 2
 
 
 @pytest.mark.parametrize(("preset", "source"), [("published", "eval"), ("reference", "train")])
@@ -198,7 +199,7 @@ def test_the_belief_takes_up_predictions_only_when_validation_improves(
     monkeypatch.setattr(Network, "forward", forward)
     monkeypatch.setattr(Network, "improve", improve)
     _, result = run("cmgnn", preset=preset, max_epochs=20)
-    reached = result.curve.val_accuracy
+    reached = result.history.val_scores
     better = [e for e in range(20) if reached[e] > max([-1.0, *reached[:e]])]
     assert seen == [(epoch, [source]) for epoch in better]
 
@@ -218,12 +219,12 @@ def test_patience_counts_epochs_without_improvement(run):
     _, result = run("gcn", patience=5, max_epochs=500)
     assert result.stopped == "patience"
     assert result.n_epochs == result.best_epoch + 1 + 5
-    assert len(result.curve.loss) == len(result.curve.seconds) == result.n_epochs
+    assert len(result.history.loss) == len(result.history.seconds) == result.n_epochs
 
 
 def test_an_equal_score_is_no_improvement(run):
     _, result = run("gcn", patience=4, max_epochs=500, learning_rate=1e-12, weight_decay=0.0)
-    assert len(set(result.curve.val_accuracy)) == 1
+    assert len(set(result.history.val_scores)) == 1
     assert (result.best_epoch, result.n_epochs, result.stopped) == (0, 5, "patience")
 
 
@@ -236,23 +237,23 @@ def test_an_interrupted_run_keeps_the_best_state_so_far(run, raise_at):
     raise_at(9, KeyboardInterrupt())
     network, result = run("gcn", max_epochs=500)
     assert (result.stopped, result.n_epochs) == ("interrupted", 9)
-    assert result.scores["val"]["accuracy"] == max(result.curve.val_accuracy)
+    assert result.scores["val"]["accuracy"] == max(result.history.val_scores)
     assert not network.training
 
 
-def test_an_interruption_within_an_epoch_keeps_the_best_state_too(run, monkeypatch):
-    original, calls = module.accuracy, []
+def test_an_interruption_within_an_epoch_keeps_the_best_state_too(run):
+    calls = []
 
-    def accuracy(*arguments):
+    def function(*arguments):
         calls.append(1)
         if len(calls) == 9:
             raise KeyboardInterrupt
-        return original(*arguments)
+        return accuracy.function(*arguments)
 
-    monkeypatch.setattr(module, "accuracy", accuracy)
-    _, result = run("cmgnn", max_epochs=500)
+    metric = dataclasses.replace(accuracy, function=function)
+    _, result = run("cmgnn", max_epochs=500, metric=metric)
     assert (result.stopped, result.n_epochs) == ("interrupted", 8)
-    assert result.scores["val"]["accuracy"] == max(result.curve.val_accuracy)
+    assert result.scores["val"]["accuracy"] == max(result.history.val_scores)
 
 
 def test_an_interruption_before_the_first_epoch_still_gives_scores(run, raise_at):
@@ -311,9 +312,9 @@ def test_class_weights_weigh_each_node_by_its_class(run, graph, split, form):
         "negative_probability": -logits.softmax(1),
     }[form][torch.arange(30), y]  # fmt: skip
     w = 30 / (3 * torch.bincount(y)[y])
-    assert result.curve.loss[0] == pytest.approx(float((w * each).sum() / w.sum()), rel=1e-5)
+    assert result.history.loss[0] == pytest.approx(float((w * each).sum() / w.sum()), rel=1e-5)
     _, plain = run("gcn", **settings)
-    assert plain.curve.loss[0] == pytest.approx(float(each.mean()), rel=1e-5)
+    assert plain.history.loss[0] == pytest.approx(float(each.mean()), rel=1e-5)
 
 
 def test_class_weights_count_for_prototypes_too(run, graph, split):
@@ -326,7 +327,7 @@ def test_class_weights_count_for_prototypes_too(run, graph, split):
     labels = torch.cat([graph.labels, torch.arange(3)])[rows]
     logits = network.scene.memory["logits"][rows].detach()
     expected = F.cross_entropy(logits, labels, balanced_class_weights(graph, split.train))
-    assert result.curve.loss[0] == pytest.approx(float(expected), rel=1e-5)
+    assert result.history.loss[0] == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_a_device_is_chosen_by_name():
@@ -362,7 +363,7 @@ def test_a_run_is_plain_data(run):
     _, result = run("gcn")
     record = result.to_dict()
     assert set(record["scores"]) == {"train", "val", "test"}
-    assert record["curve"]["loss"] == result.curve.loss
+    assert record["curve"]["loss"] == result.history.loss
     assert record["device"] == "cpu"
     assert 0 < record["milliseconds_per_epoch"] < 1e3 * record["seconds"]
     assert record["peak_memory"] > 10
@@ -376,7 +377,7 @@ def test_a_watcher_sees_every_improvement_after_the_belief_took_it_up(run):
         assert torch.equal(network.mind.heard, seen[-1][2])
 
     network, found = run("cmgnn", on_improvement=watch)
-    best = np.maximum.accumulate([-1.0, *found.curve.val_accuracy])
+    best = np.maximum.accumulate([-1.0, *found.history.val_scores])
     assert [epoch for epoch, *_ in seen] == np.flatnonzero(np.diff(best) > 0).tolist()
     assert seen[-1][0] == found.best_epoch
     # The kept state is that of the last improvement, with the estimate that it was reached with.

@@ -8,6 +8,7 @@ import typer
 
 from heterophily.commands.options import chosen, pieces
 from heterophily.core.errors import HeterophilyError
+from heterophily.training.metrics import DEFAULT_METRIC, METRICS
 
 bench_app = typer.Typer()
 
@@ -126,7 +127,9 @@ def table(
     against: Annotated[
         Against | None, typer.Option(help="Put published numbers and differences beside.")
     ] = None,
-    metric: Annotated[str, typer.Option(help="accuracy, macro_f1 or roc_auc.")] = "accuracy",
+    metric: Annotated[
+        str, typer.Option(help=f"One of {', '.join(METRICS)}.")
+    ] = DEFAULT_METRIC.name,
     models: Annotated[str, typer.Option(help="Methods, commas between; all.")] = "all",
     datasets: Annotated[str, typer.Option(help="Datasets, commas between; all.")] = "all",
     out: Annotated[Path | None, typer.Option(help="Write to this file instead.")] = None,

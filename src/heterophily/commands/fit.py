@@ -41,7 +41,7 @@ def fit_model(
     if own:
         raise HeterophilyError("settings of a file are for one method; name it, auto tries several")
     found = [fit_model(graph, name, split=split, **options) for name in CANDIDATES]
-    return max(found, key=lambda fitted: fitted.run_.scores["val"]["accuracy"])
+    return max(found, key=lambda fitted: fitted.run_.score("val"))
 
 
 def write_results(fitted: NodeClassifier, graph: Graph, folder: Path) -> dict[str, Path]:
@@ -58,7 +58,7 @@ def write_results(fitted: NodeClassifier, graph: Graph, folder: Path) -> dict[st
     paths["compatibility"] = save_pair(
         observed, fitted.compatibility_, names, folder / "compatibility.png", title=graph.name
     )
-    paths["curve"] = save_curve(fitted.run_.curve, fitted.run_.best_epoch, folder / "curve.png")
+    paths["curve"] = save_curve(fitted.run_.history, fitted.run_.best_epoch, folder / "curve.png")
     counts = confusion(fitted.predict(), graph, held_out(fitted, graph))
     paths["confusion"] = save_confusion(counts, names, folder / "confusion.png")
     return paths

@@ -18,6 +18,7 @@ from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.files import safe_name, write_atomically
 from heterophily.htmp.identity import digest, identity_of
 from heterophily.models import CLASSICS, PUBLISHED
+from heterophily.training.metrics import DEFAULT_METRIC
 
 RESULTS_VERSION = 1  # raise it when a change of the code changes results
 FAILURES = ("error", "memory", "time", "killed")
@@ -69,7 +70,7 @@ class Record:
         """The same text for runs of one table cell, which differ only in split and seed."""
         return digest([self.identity, self.checksum, self.version])
 
-    def score(self, part: str = "test", metric: str = "accuracy") -> float:
+    def score(self, part: str = "test", metric: str = DEFAULT_METRIC.name) -> float:
         """A metric of the run, such as test accuracy, between 0 and 1."""
         return float(self.run["scores"][part][metric])
 

@@ -238,4 +238,4 @@ def validation_accuracy(candidate: Candidate, graph: Graph, name: str, task: Tas
     _, run = train(candidate.recipe, shown, split=seen, **options, **candidate.values)
     if run.stopped == "interrupted":
         raise KeyboardInterrupt
-    return run.scores["val"]["accuracy"]
+    return run.score("val")

@@ -87,7 +87,7 @@ def measure(trial: Trial) -> Tables:
     run, parameters = trained.run, sum(p.numel() for p in trained.network.parameters())
     row: Row = {
         "test_accuracy": trained.test_accuracy,
-        "val_accuracy": 100 * run.scores["val"]["accuracy"],
+        "val_accuracy": 100 * run.score("val"),
         "best_epoch": run.best_epoch,
         "n_epochs": run.n_epochs,
         "parameters": parameters,

@@ -158,12 +158,12 @@ def measure_here(job: Mapping[str, Any]) -> Row:
     before, count = memory("VmRSS"), int(job["n_epochs"]) + WARM_UP
     chosen = {**job["settings"], **_ended(count)}
     network, run = train(job["model"], graph, split=split, **chosen)
-    times = run.curve.seconds[WARM_UP:]
+    times = run.history.seconds[WARM_UP:]
     return {
         "milliseconds": 1e3 * sum(times) / len(times),
         "median_milliseconds": 1e3 * median(times),
         "n_epochs": len(times),
-        "setup_seconds": run.seconds - sum(run.curve.seconds),
+        "setup_seconds": run.seconds - sum(run.history.seconds),
         "peak_mb": memory("VmHWM"),
         "training_mb": memory("VmHWM") - before,
         "parameters": sum(p.numel() for p in network.parameters()),

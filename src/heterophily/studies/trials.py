@@ -36,7 +36,8 @@ from heterophily.models.settings import tuned
 from heterophily.runs.record import RESULTS_VERSION
 from heterophily.studies.tidy import Row, Rows, Study
 from heterophily.training.estimator import with_validation
-from heterophily.training.trainer import ImprovementCallback, TrainingResult, train
+from heterophily.training.result import TrainingResult
+from heterophily.training.trainer import ImprovementCallback, train
 
 CELL = ("dataset", "model", "variant")  # columns that name what the runs of a cell share
 RUN = (*CELL, "split", "seed")
@@ -64,7 +65,7 @@ class Trained:
     @property
     def test_accuracy(self) -> float:
         """Share of test nodes that are classified rightly, in percent."""
-        return 100 * self.run.scores["test"]["accuracy"]
+        return 100 * self.run.score("test")
 
 
 @dataclass(frozen=True, eq=False)

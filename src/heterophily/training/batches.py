@@ -22,6 +22,7 @@ from heterophily.htmp.execution.batch import Batch
 from heterophily.htmp.execution.blockwise import BLOCK, evaluate
 from heterophily.htmp.execution.sampling import Neighbors, Sampler, fans_of
 from heterophily.htmp.network import Network
+from heterophily.training.metrics import DEFAULT_METRIC, Metric
 from heterophily.training.seeds import derived_seed
 from heterophily.training.trainer import Trainer
 
@@ -40,6 +41,7 @@ class BatchTrainer(Trainer):
         seed: int,
         device: torch.device,
         class_weights: bool = False,
+        metric: str | Metric = DEFAULT_METRIC,
         batch_size: int,
         neighbors: Neighbors,
     ) -> None:
@@ -47,7 +49,13 @@ class BatchTrainer(Trainer):
         if batch_size < 1:
             raise HeterophilyError(f"batch_size must be positive, got {batch_size}")
         super().__init__(
-            network, graph, split=split, seed=seed, device=device, class_weights=class_weights
+            network,
+            graph,
+            split=split,
+            seed=seed,
+            device=device,
+            class_weights=class_weights,
+            metric=metric,
         )
         self.batch_size, self.neighbors = batch_size, neighbors
         self.sampler = Sampler(self.shown, network.recipe.channels, network.encoding.structure)

@@ -23,7 +23,8 @@ from heterophily.htmp.recipe import Recipe
 from heterophily.models import REGISTRY, find_recipe
 from heterophily.models.building import build
 from heterophily.training.metrics import accuracy
-from heterophily.training.trainer import TrainingResult, train
+from heterophily.training.result import TrainingResult
+from heterophily.training.trainer import train
 
 VALIDATION_FRACTION = 0.25  # of the training nodes, for validation, where there is none
 FORMAT = "heterophily-model-1"

@@ -1,4 +1,4 @@
-"""Early stopping on validation accuracy: strictly better counts, the best state is kept."""
+"""Early stopping on a validation score: only strict improvements count, and the best state is copied."""
 
 from dataclasses import dataclass, field
 
@@ -8,29 +8,31 @@ from torch.nn import Module
 
 @dataclass
 class EarlyStopping:
-    """The best validation accuracy so far, its epoch, and a copy of the state that reached it."""
+    """The best validation score so far, its epoch, and a copy of the network's state in that epoch."""
 
     patience: int
-    accuracy: float = -1.0
+    higher_is_better: bool = True
+    score: float = float("nan")
     epoch: int = -1
     epochs_without_improvement: int = 0
     state: dict[str, Tensor] = field(default_factory=dict)
 
-    def update(self, accuracy: float, epoch: int, network: Module) -> bool:
-        """Take note of an epoch; True if it is strictly better than all before."""
-        if accuracy <= self.accuracy:
+    def update(self, score: float, epoch: int, network: Module) -> bool:
+        """Record an epoch. Return True if it is strictly better than all previous ones."""
+        better = score > self.score if self.higher_is_better else score < self.score
+        if self.epoch >= 0 and not better:
             self.epochs_without_improvement += 1
             return False
-        self.accuracy, self.epoch, self.epochs_without_improvement = accuracy, epoch, 0
+        self.score, self.epoch, self.epochs_without_improvement = score, epoch, 0
         self._copy(network)
         return True
 
     def _copy(self, network: Module) -> None:
-        # Into the tensors of the last copy: improvements come often at first.
+        # Reuse the tensors of the last copy, because improvements are frequent at the start.
         for name, value in network.state_dict().items():
-            kept = self.state.get(name)
-            if kept is not None and kept.shape == value.shape:
-                kept.copy_(value)
+            copy = self.state.get(name)
+            if copy is not None and copy.shape == value.shape:
+                copy.copy_(value)
             else:
                 self.state[name] = value.detach().clone()
 

@@ -9,7 +9,6 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -30,49 +29,16 @@ from heterophily.htmp.part import Context
 from heterophily.htmp.recipe import Recipe
 from heterophily.models.building import build
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
-from heterophily.training.metrics import accuracy, all_metrics
+from heterophily.training.metrics import DEFAULT_METRIC, Metric, all_metrics, find_metric
 from heterophily.training.optimizers import make_optimizers
 from heterophily.training.progress import progress_bar
+from heterophily.training.result import History, TrainingResult
 from heterophily.training.seeds import seed_everything
 from heterophily.training.stopping import EarlyStopping
 
 CHECKPOINT_SECONDS = 30.0
 # Called with the epoch, the network and its logits after validation improved and the belief took them up.
 ImprovementCallback = Callable[[int, Network, Tensor], None]
-
-
-@dataclass
-class History:
-    """Loss, validation accuracy and seconds of every epoch."""
-
-    loss: list[float] = field(default_factory=list)
-    val_accuracy: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """What a training run gave."""
-
-    scores: dict[str, dict[str, float]]  # train, val, test: metrics
-    best_epoch: int
-    n_epochs: int
-    stopped: str  # patience, max_epochs or interrupted
-    seconds: float
-    milliseconds_per_epoch: float
-    peak_memory: float  # MB of the process
-    curve: History
-    seed: int
-    device: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The run as plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> "TrainingResult":
-        """The run that `to_dict` gave."""
-        return cls(**{**facts, "curve": History(**facts["curve"])})
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -101,6 +67,7 @@ def train(
     batch_size: int | None = None,
     neighbors: Neighbors = NEIGHBORS,
     on_improvement: ImprovementCallback | None = None,
+    metric: str | Metric = DEFAULT_METRIC,
     **settings: Any,
 ) -> tuple[Network, TrainingResult]:
     """Train a model on a split; the network comes back in its best state, in evaluation mode.
@@ -112,7 +79,7 @@ def train(
     network = build(model, graph, preset=preset, **settings).to(place)
     facts: dict[str, Any] = {"split": split, "seed": seed, "device": place}
     trainer = trainer_for(batch_size, neighbors)(
-        network, graph, class_weights=class_weights, **facts
+        network, graph, class_weights=class_weights, metric=metric, **facts
     )
     trainer.on_improvement = on_improvement
     return network, trainer.run(checkpoint=checkpoint, progress=progress)
@@ -141,6 +108,7 @@ class Trainer:
         seed: int,
         device: torch.device,
         class_weights: bool = False,
+        metric: str | Metric = DEFAULT_METRIC,
     ) -> None:
         self.network, self.seed, self.device = network, seed, device
         self.settings = network.recipe.settings
@@ -158,7 +126,11 @@ class Trainer:
             else None
         )
         network.class_weights = weights
-        self.best, self.curve = EarlyStopping(int(self.settings["patience"])), History()
+        self.metric = find_metric(metric)
+        self.metric.check(self.graph.labels[self.nodes["val"]], graph.n_classes)
+        patience = int(self.settings["patience"])
+        self.best = EarlyStopping(patience, higher_is_better=self.metric.higher_is_better)
+        self.history = History(self.metric.name)
         self.on_improvement: ImprovementCallback | None = None
         self.repeats = False
         # The last evaluation, if it is the next training pass: its logits and what parts noted in it.
@@ -180,6 +152,7 @@ class Trainer:
             "nodes": [self.nodes[part].tolist() for part in ("train", "val")],
             "seed": self.seed,
             "class_weights": self.network.class_weights is not None,
+            "metric": self.metric.name,
         }
 
     def run(self, *, checkpoint: Path | None = None, progress: bool = True) -> TrainingResult:
@@ -188,13 +161,13 @@ class Trainer:
         self._begin()
         self.optimizers = make_optimizers(self.network)
         first = self._resume(checkpoint)
-        before = sum(self.curve.seconds)  # of a run that continues
+        before = sum(self.history.seconds)  # of a run that continues
         shown = progress and not processes.rank()
         with progress_bar(int(self.settings["max_epochs"]), shown=shown) as advance:
             try:
                 for epoch in range(first, int(self.settings["max_epochs"])):
                     self._epoch(epoch)
-                    advance(epoch, self.best.accuracy)
+                    advance(epoch, self.best.score)
                     if self.best.should_stop:
                         stopped = "patience"
                         break
@@ -210,14 +183,14 @@ class Trainer:
         value, heard = self._train_epoch(epoch)
         network.eval()
         logits = self._evaluate()
-        reached = accuracy(logits, graph.labels, self.nodes["val"])
-        if self.best.update(reached, epoch, network):
+        score = self.metric(logits, graph.labels, self.nodes["val"])
+        if self.best.update(score, epoch, network):
             self._update_states(heard if network.learns_from_training else logits)
             if self.on_improvement is not None:
                 self.on_improvement(epoch, network, logits)
-        self.curve.loss.append(value)
-        self.curve.val_accuracy.append(reached)
-        self.curve.seconds.append(time.perf_counter() - start)
+        self.history.loss.append(value)
+        self.history.val_scores.append(score)
+        self.history.seconds.append(time.perf_counter() - start)
 
     def _to_device(self, graph: Graph) -> Graph:
         return graph if graph.labels.device == self.device else graph.to(self.device)
@@ -277,7 +250,7 @@ class Trainer:
         if content is None:
             return 0
         restore(content, self.network, self.optimizers, self.best)
-        self.curve = History(**content["curve"])
+        self.history = History.from_dict(content["curve"])
         return int(content["epoch"]) + 1
 
     def _save_checkpoint(self, checkpoint: Path | None, epoch: int) -> None:
@@ -293,7 +266,7 @@ class Trainer:
                 network=self.network,
                 optimizers=self.optimizers,
                 best=self.best,
-                curve=asdict(self.curve),
+                curve=self.history.to_dict(),
             )
         except OSError as error:
             if error.errno not in NO_ROOM:
@@ -310,7 +283,7 @@ class Trainer:
         self.repeats, self._pass, self.shared, self._start = False, None, 0, None
         logits = self._evaluate()
         return_freed_memory()
-        labels, times = self.graph.labels, self.curve.seconds
+        labels, times = self.graph.labels, self.history.seconds
         known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
         return TrainingResult(
             scores={part: all_metrics(logits, labels, nodes) for part, nodes in known.items()},
@@ -320,7 +293,7 @@ class Trainer:
             seconds=seconds,
             milliseconds_per_epoch=1e3 * median(times) if times else 0.0,
             peak_memory=peak_memory(),
-            curve=self.curve,
+            history=self.history,
             seed=self.seed,
             device=str(self.device),
         )

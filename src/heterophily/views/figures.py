@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
+from heterophily.training.metrics import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,7 +128,11 @@ def save_curve(curve: Any, best_epoch: int, path: Path | str) -> Path:
     left, right = figure.subplots(1, 2)
     for axes, values, label in (
         (left, curve.loss, "training loss"),
-        (right, [100 * v for v in curve.val_accuracy], "validation accuracy, %"),
+        (
+            right,
+            [100 * v for v in curve.val_scores],
+            f"validation {METRICS[curve.metric].title}, %",
+        ),
     ):
         axes.plot(values, color="#2166ac", linewidth=1.4)
         axes.set_xlabel("epoch", fontsize=TEXT)
@@ -135,8 +140,8 @@ def save_curve(curve: Any, best_epoch: int, path: Path | str) -> Path:
         axes.tick_params(labelsize=SMALL)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    if 0 <= best_epoch < len(curve.val_accuracy):
-        best = 100 * curve.val_accuracy[best_epoch]
+    if 0 <= best_epoch < len(curve.val_scores):
+        best = 100 * curve.val_scores[best_epoch]
         right.plot(best_epoch, best, "o", color="#b2182b")
         right.annotate(
             f"{best:.1f} in epoch {best_epoch}",

@@ -117,7 +117,7 @@ def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:
         LabeledMatrix("observed", observed.tolist(), names),
         LabeledMatrix("estimated", fitted.compatibility_.tolist(), names, fitted.recipe.name),
     ]
-    curve = Learned(run.curve.loss, run.curve.val_accuracy, run.best_epoch)
+    curve = Learned(run.history.loss, run.history.val_scores, run.best_epoch)
     series = Series((fitted.recipe.name,))
     curves = {fitted.recipe.name: curve} if curve.accuracy else {}
     nodes = held_out(fitted, graph)

@@ -205,10 +205,8 @@ def _run(run: Record) -> dict[str, str]:
             "seed": str(run.seed),
             "failed": f"{run.status}: {lines[-1][:200] if lines else ''}",
         }
-    scores = run.run["scores"]
-    shown = {
-        part: f"{100 * scores[part]['accuracy']:.2f}" for part in ("val", "test") if part in scores
-    }
+    parts = [part for part in ("val", "test") if part in run.run["scores"]]
+    shown = {part: f"{100 * run.score(part):.2f}" for part in parts}
     return {
         "split": run.split,
         "seed": str(run.seed),
