@@ -55,7 +55,7 @@ def visible(graph, split):
 def begin(method, graph, nodes, preset, settings):
     """Return a network that is ready for training, and its optimizers."""
     network = build(method, graph, preset=preset, **settings)
-    network.begin(graph, nodes)
+    network.initialize_states(graph, nodes)
     return network, make_optimizers(network)
 
 
@@ -72,7 +72,7 @@ def step(network, optimizers, graph, nodes):
     network.eval()
     with torch.no_grad():
         logits = network(graph)
-        network.improve(graph, trained if network.learns_from_training else logits)
+        network.update_states(graph, trained if network.learns_from_training else logits)
     return loss.detach(), logits
 
 

@@ -66,7 +66,7 @@ def test_logits_are_finite_and_every_weight_gets_a_gradient(recipe, edges, prese
     torch.manual_seed(0)
     network = build(recipe, graph, preset=preset)
     nodes = graph.split("0").train
-    network.begin(graph, nodes)
+    network.initialize_states(graph, nodes)
     network.zero_grad()
     logits = network(graph)
     assert logits.shape == (N, K)

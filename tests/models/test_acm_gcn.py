@@ -104,7 +104,7 @@ def test_low_and_high_channels_with_equal_weights_add_up_to_the_ego_channel(grap
     monkeypatch.setattr(type(layer), "_relu", lambda *_: False)
     network(graph)
     x = network.input(graph)
-    ego, low, high = layer.messages([x, x, x], network.scene)
+    ego, low, high = layer.messages([x, x, x], network.context)
     torch.testing.assert_close(low + high, ego)
 
 

@@ -123,9 +123,9 @@ def believing(graph, train, dense):
 
     def make(model="cmgnn", **settings):
         network = build(model, graph, width=5, **settings)
-        network.begin(graph, train)
+        network.initialize_states(graph, train)
         logits = 2 * torch.randn(N, K)
-        network.improve(graph, logits)
+        network.update_states(graph, logits)
         soft = logits.softmax(dim=1)
         known = one_hot(graph, train, soft)
         m = estimate(graph, dense, known)
@@ -159,7 +159,7 @@ def test_sparse_features_change_nothing(small_graph, dense, agree):
     graph = small_graph(sparse=True)
     train = graph.split("0").train
     network = build("cmgnn", graph, width=5, structure=True).eval()
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     soft = torch.full((N, K), 1 / K)
     m = estimate(graph, dense, one_hot(graph, train, soft))
     parts = {"b_sup": b_sup(dense, soft, m), "prototypes": means(graph, dense, train)}
@@ -177,7 +177,7 @@ def test_the_loss_asks_nodes_and_prototypes_and_separates_classes(
     labels = torch.cat([graph.labels, torch.arange(K)])
 
     def expected():
-        hidden = network.scene.memory["hidden"]
+        hidden = network.context.carry["hidden"]
         asked = train if hidden is None else train[hidden[train]]
         seen = {"predicted": soft, "true": known}.get(heard)
         if seen is None:
@@ -248,9 +248,9 @@ def test_the_reference_equals_the_program(
 def soft_label(graph, train, node, *, heard, hidden=None, logits=None):
     """What one node weighs the prototypes with: B_sup is Ĉ if M̂ is the identity."""
     network = build("cmgnn", graph, width=5, supplementary_labels=heard)
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     if logits is not None:
-        network.improve(graph, logits)
+        network.update_states(graph, logits)
     network.mind.compatibility = torch.eye(K)
     return network.mind.desired(hidden)[node]
 
@@ -289,23 +289,23 @@ def test_the_forward_pass_hides_what_the_loss_asks_for(small_graph, dense):
     graph = small_graph()
     train = graph.split("0").train
     network = build("cmgnn", graph, width=5, supplementary_labels="masked").train()
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     logits = torch.randn(N, K)
-    network.improve(graph, logits)
+    network.update_states(graph, logits)
     network.mind.compatibility = torch.eye(K)
     out = network(graph)
-    hidden = network.scene.memory["hidden"]
+    hidden = network.context.carry["hidden"]
     assert 0 < hidden.sum() < len(train)
     assert set(hidden.nonzero().flatten().tolist()) <= set(train.tolist())
-    heard, truth = network.scene.memory["desired"][:N], torch.eye(K)[graph.labels]
+    heard, truth = network.context.carry["desired"][:N], torch.eye(K)[graph.labels]
     torch.testing.assert_close(heard[hidden], logits.softmax(dim=1)[hidden])
     shown = network.mind.trained & ~hidden
     assert torch.equal(heard[shown], truth[shown])
     changed = graph.labels.clone()
     changed[shown] = (changed[shown] + 1) % K
-    network.scene.graph.labels[:N] = changed
+    network.context.graph.labels[:N] = changed
     loss = network.loss(out, graph, train)
-    network.scene.graph.labels[:N] = graph.labels
+    network.context.graph.labels[:N] = graph.labels
     assert torch.equal(loss, network.loss(out, graph, train))
 
 
@@ -313,12 +313,12 @@ def test_other_nodes_are_hidden_in_every_step_and_none_in_evaluation(small_graph
     graph = small_graph()
     train = graph.split("0").train
     network = build("cmgnn", graph, width=5, supplementary_labels="masked", hidden_share=0.25)
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     drawn = [network.mind.hide() for _ in range(200)]
     share = torch.stack(drawn)[:, train].double().mean(dim=0)
     assert ((share - 0.25).abs() < 0.15).all()
     network.eval()(graph)
-    assert network.scene.memory["hidden"] is None
+    assert network.context.carry["hidden"] is None
 
 
 @pytest.mark.parametrize("structure", [False, True])
@@ -360,20 +360,20 @@ def without_both(network, graph, train, dense):
 @pytest.mark.parametrize("structure", [False, True])
 def test_without_both_there_are_no_prototypes(graph, train, dense, agree, structure):
     network = build(WITHOUT_BOTH, graph, width=5, structure=structure, dropout=0.0)
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     agree(
         network, graph, lambda: without_both(network, graph, train, dense),
         actual=lambda: network.loss(network(graph), graph, train),
     )  # fmt: skip
     assert network.mind is None
-    assert network.scene.n_prototypes == 0
+    assert network.context.n_virtual == 0
 
 
 def test_without_supplement_and_weight_there_are_no_prototypes_either(
     graph, train, dense, agree, believing
 ):
     network = build(WITHOUT_SUPPLEMENT, graph, width=5, discrimination_weight=0.0, dropout=0.0)
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     agree(
         network, graph, lambda: without_both(network, graph, train, dense),
         actual=lambda: network.loss(network(graph), graph, train),
@@ -387,7 +387,7 @@ def test_prototypes_are_means_of_nodes_or_of_positions(small_graph, dense, rule,
     graph = small_graph(sparse=sparse)
     train = graph.split("0").train
     network = build("cmgnn", graph, width=5, prototype_index=rule)
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     torch.testing.assert_close(network.mind.prototypes, by_hand(graph, dense, train))
 
 
@@ -395,7 +395,7 @@ def test_prototypes_are_means_of_normalised_features(small_graph, dense):
     graph = small_graph()
     train = graph.split("0").train
     network = build("cmgnn", graph, width=5, feature_norm="l1")
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     normed = graph.replace(features=dense.norm1(graph.features))
     torch.testing.assert_close(network.mind.prototypes, means(normed, dense, train))
 
@@ -403,7 +403,7 @@ def test_prototypes_are_means_of_normalised_features(small_graph, dense):
 def test_positions_beyond_the_last_node_are_left_out(small_graph, dense):
     graph = small_graph()
     network = build("cmgnn", graph, width=5, prototype_index="positions")
-    network.begin(graph, torch.arange(N))
+    network.initialize_states(graph, torch.arange(N))
     # Positions are node numbers if all nodes train, and N + k is nobody.
     expected = means(graph, dense, torch.arange(N))
     torch.testing.assert_close(network.mind.prototypes, expected)
@@ -414,7 +414,7 @@ def test_a_class_without_training_node_has_a_zero_prototype(small_graph):
     train = graph.split("0").train
     nodes = train[graph.labels[train] != 2]
     network = build("cmgnn", graph, width=5)
-    network.begin(graph, nodes)
+    network.initialize_states(graph, nodes)
     assert not network.mind.prototypes[2].any()
     assert network.mind.prototypes[:2].any(dim=1).all()
     assert network.loss(network(graph), graph, nodes).isfinite()
@@ -422,7 +422,7 @@ def test_a_class_without_training_node_has_a_zero_prototype(small_graph):
 
 def test_the_first_belief_is_uniform_where_labels_are_unknown(graph, train, dense):
     network = build("cmgnn", graph, width=5)
-    network.begin(graph.with_labels_only(train), train)
+    network.initialize_states(graph.with_labels_only(train), train)
     known = one_hot(graph, train, torch.full((N, K), 1 / K))
     torch.testing.assert_close(network.mind.known, known)
     torch.testing.assert_close(network.mind.heard, torch.full((N, K), 1 / K))
@@ -433,9 +433,9 @@ def test_new_predictions_change_the_belief_but_not_the_labels_of_training_nodes(
     graph = small_graph()
     train, logits = graph.split("0").train, torch.randn(N, K, requires_grad=True)
     network = build("cmgnn", graph, width=5)
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     before = network.mind.compatibility.clone()
-    network.improve(graph, logits)
+    network.update_states(graph, logits)
     known = one_hot(graph, train, logits.detach().softmax(dim=1))
     assert torch.equal(network.mind.known[train], torch.eye(K)[graph.labels[train]])
     torch.testing.assert_close(network.mind.known, known)
@@ -449,8 +449,8 @@ def test_the_belief_is_saved_and_has_no_gradient(small_graph):
     graph = small_graph()
     train = graph.split("0").train
     network = build("cmgnn", graph, width=5)
-    network.begin(graph, train)
-    network.improve(graph, torch.randn(N, K))
+    network.initialize_states(graph, train)
+    network.update_states(graph, torch.randn(N, K))
     names = {f"mind.{n}" for n in ("prototypes", "known", "heard", "compatibility", "trained")}
     state = network.state_dict()
     assert {name for name in state if name.startswith("mind.")} == names
@@ -464,8 +464,8 @@ def test_a_loaded_state_brings_its_belief_even_after_a_forward_pass(small_graph,
     graph = small_graph()
     train = graph.split("0").train
     network, other = (build("cmgnn", graph, width=5, supplementary_labels=heard) for _ in range(2))
-    network.begin(graph, train)
-    network.improve(graph, torch.randn(N, K))
+    network.initialize_states(graph, train)
+    network.update_states(graph, torch.randn(N, K))
     other.eval()(graph)  # with prototypes of its own, which are zero
     other.load_state_dict(network.state_dict())
     assert torch.equal(other(graph), network.eval()(graph))
@@ -477,14 +477,14 @@ def test_the_discrimination_loss_drives_desired_messages_apart(small_graph):
     for weight in (0.0, 5.0):
         torch.manual_seed(0)
         network = build("cmgnn", graph, width=8, dropout=0.0, discrimination_weight=weight)
-        network.begin(graph, train)
+        network.initialize_states(graph, train)
         adam = torch.optim.Adam(network.parameters(), lr=0.01)
         for _ in range(30):
             adam.zero_grad()
             network.loss(network(graph), graph, train).backward()
             adam.step()
         network(graph)
-        found.append(Discrimination(1.0)(network, network.scene, train, None).item())
+        found.append(Discrimination(1.0)(network, network.context, train, None).item())
     assert found[1] < found[0] - 0.05
 
 
@@ -492,11 +492,11 @@ def test_relabelling_classes_only_moves_the_columns_of_the_belief(small_graph):
     graph, order = small_graph(), torch.tensor([2, 0, 1])
     train, logits = graph.split("0").train, torch.randn(N, K)
     network, other = (build("cmgnn", graph, width=5) for _ in range(2))
-    network.begin(graph, train)
-    network.improve(graph, logits)
+    network.initialize_states(graph, train)
+    network.update_states(graph, logits)
     moved = graph.replace(labels=order[graph.labels])
-    other.begin(moved, train)
-    other.improve(moved, logits[:, order.argsort()])
+    other.initialize_states(moved, train)
+    other.update_states(moved, logits[:, order.argsort()])
     torch.testing.assert_close(
         other.mind.compatibility[order][:, order], network.mind.compatibility
     )

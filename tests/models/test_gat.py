@@ -78,7 +78,7 @@ def test_weights_are_normal_with_the_gain_of_relu(small_graph, law):
 def test_many_entries_are_attended_head_by_head_with_the_same_result(graph, monkeypatch, model):
     results = []
     for many in (2**25, 0):
-        monkeypatch.setattr("heterophily.htmp.guidance.MANY", many)
+        monkeypatch.setattr("heterophily.htmp.guidance.MAX_ATTENTION_VALUES", many)
         torch.manual_seed(0)
         network = build(model, graph, dropout=0.0).eval()
         logits = network(graph)
@@ -90,7 +90,7 @@ def test_many_entries_are_attended_head_by_head_with_the_same_result(graph, monk
 def test_head_by_head_drops_attention_while_training_and_repeats_the_mask_for_gradients(
     graph, monkeypatch
 ):
-    monkeypatch.setattr("heterophily.htmp.guidance.MANY", 0)
+    monkeypatch.setattr("heterophily.htmp.guidance.MAX_ATTENTION_VALUES", 0)
     network = build("gat", graph, dropout=0.0, attention_dropout=0.5)
     torch.manual_seed(1)
     first = network(graph)

@@ -95,7 +95,7 @@ def test_the_loss_adds_the_attribute_model_and_propagated_labels(
     graph, train, dense, agree, marked_dropout
 ):
     network = make(graph)
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     counts, labels = path_counts(graph, dense), network.terms[1].propagated.value
 
     def expected():
@@ -121,7 +121,7 @@ def test_labels_are_the_predictions_of_the_tenth_step_before_its_update(small_gr
     classes = log_p.argmax(dim=1)
     if labels == "train_true":
         classes[train] = graph.labels[train]
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     found = network.terms[1].propagated.value
     assert torch.equal(found, F.one_hot(classes, graph.n_classes).to(found.dtype))
     torch.testing.assert_close(dict(network.named_parameters()), dict(twin.named_parameters()))
@@ -131,7 +131,7 @@ def test_the_tenth_update_could_change_the_labels(small_graph):
     """With this learning rate the test above would see labels taken one step too late."""
     graph = small_graph()
     network = build("hog-gcn", graph, **SMALL, learning_rate=0.3)
-    network.begin(graph, graph.split("0").train)
+    network.initialize_states(graph, graph.split("0").train)
     late = network.common.attributes(graph.features).argmax(dim=1)
     assert not torch.equal(late, network.terms[1].propagated.value.argmax(dim=1))
 
@@ -156,7 +156,7 @@ def test_the_sparse_mask_follows_the_dense_one(small_graph, dense, marked_dropou
     train = graph.split("0").train
     settings = {"learning_rate": rate, "weight_decay": decay, "double_update": double}
     network = build("hog-gcn", graph, **SMALL, **settings)
-    network.begin(graph, train)
+    network.initialize_states(graph, train)
     twin, counts = copy.deepcopy(network), path_counts(graph, dense)
     masks = [mask.detach().requires_grad_() for mask in dense_masks(twin, counts)]
     assert all(torch.equal(mask, dense.filters(graph).A1) for mask in masks)

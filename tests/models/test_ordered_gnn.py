@@ -70,13 +70,13 @@ def test_without_a_gate_there_are_no_weights_of_a_gate(graph, shared):
 
 
 def record_gates(network, graph, monkeypatch):
-    found, original = [], type(network.recipe.combine).order
+    found, original = [], type(network.recipe.combine).gate_values
 
-    def order(*arguments):
+    def gate_values(*arguments):
         found.append(original(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(type(network.recipe.combine), "order", order)
+    monkeypatch.setattr(type(network.recipe.combine), "gate_values", gate_values)
     network(graph)
     return torch.stack(found)
 
@@ -100,8 +100,8 @@ def test_the_last_chunk_belongs_to_the_node_alone(small_graph):
     states = torch.randn(graph.n_nodes, WIDTH), torch.randn(graph.n_nodes, WIDTH)
     layer.combine.norm = torch.nn.Identity()
     network(graph)
-    network.scene.memory.clear()
-    mixed = layer.combination(states, None, layer.combine, network.scene)
+    network.context.carry.clear()
+    mixed = layer.combine_part(states, None, layer.combine, network.context)
     torch.testing.assert_close(mixed[:, -2:], states[0][:, -2:])
     assert not torch.isclose(mixed[:, :-2], states[0][:, :-2]).any()
 

@@ -117,7 +117,7 @@ def test_mixhop_has_the_powers_of_mixhopconv(graph, edges):
         for name, parameter in layer.transform.named_parameters():
             if name.startswith("b"):
                 parameter.zero_()
-    messages = layer.messages([x, x, x], network.scene)
+    messages = layer.messages([x, x, x], network.context)
     same(torch.cat(messages, dim=1), conv(x, edges))
 
 

@@ -10,7 +10,7 @@ from heterophily.models.building import build
 
 def relation(channel, graph):
     """ω of one relation, (N, N), zero off the relation, and how often each pair is in it."""
-    found = channel.neighborhood.indicator(graph)
+    found = channel.neighborhood.adjacency(graph)
     pattern = found.pattern if isinstance(found, Matrix) else found
     times = torch.zeros(pattern.shape)
     times.index_put_((pattern.rows.long(), pattern.indices.long()), torch.ones(()), accumulate=True)

@@ -49,7 +49,7 @@ def test_every_answer_makes_a_network_that_learns(graph, sparse, draw):
         on = graph if i % 2 else sparse
         network = build(drawn.recipe, on, **drawn.values).train()
         nodes = graph.split("0").train
-        network.begin(on, nodes)
+        network.initialize_states(on, nodes)
         loss = network.loss(network(on), on, nodes)
         loss.backward()
         assert torch.isfinite(loss), drawn.recipe
@@ -71,8 +71,8 @@ def test_a_mechanism_has_its_questions_answered(graph):
     changed = {**start, "neighbors_guidance": "gate", "fuse": "last", "relu": "layer", "ego": False}
     recipe = ArchitectureSearch().candidate(changed.__getitem__).recipe
     assert [repr(c.guidance) for c in recipe.channels[:2]] == [
-        "Gate(other=False, hears='neighbour')",
-        "Gate(other=True, hears='neighbour')",
+        "Gate(other=False, heterophilous_message='neighbour')",
+        "Gate(other=True, heterophilous_message='neighbour')",
     ]
     assert recipe.row["fuse"] == "Z^L"
     assert (recipe.message_activation, recipe.activation) == ("none", "relu")

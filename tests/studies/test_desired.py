@@ -74,23 +74,23 @@ def test_acm_gcn_against_the_dense_formula(graph, ego, structure):
     a, c = dense(graph)
     loops = a + np.eye(len(a))
     p = loops / loops.sum(axis=1, keepdims=True)
-    alpha = network.scene.notes["alpha"][-1].detach().numpy()
-    assert len(network.scene.notes["alpha"]) == 2
+    alpha = network.context.aux_outputs["alpha"][-1].detach().numpy()
+    assert len(network.context.aux_outputs["alpha"]) == 2
     t = np.diag(alpha[:, 1]) @ p + np.diag(alpha[:, 2]) @ (np.eye(len(a)) - p)
     t = t + np.diag(alpha[:, 0]) if ego else t
     np.testing.assert_allclose(found, normed(c.T @ t @ c), rtol=1e-4, atol=1e-6)
-    first = network.scene.notes["alpha"][0].detach().numpy()
+    first = network.context.aux_outputs["alpha"][0].detach().numpy()
     assert not np.allclose(first, alpha, atol=1e-3)
 
 
 def test_cmgnn_adds_what_its_supplement_brings(graph):
     network = trained("cmgnn", graph)
-    network.begin(graph, graph.split("0").train)
+    network.initialize_states(graph, graph.split("0").train)
     found = desired_compatibility(network, graph).numpy()
     a, c = dense(graph)
     r = a / a.sum(axis=1, keepdims=True).clip(1)
-    alpha = network.scene.notes["alpha"][-1].detach().numpy()[: graph.n_nodes]
-    supplement = network.scene.memory["desired"].numpy()[: graph.n_nodes]
+    alpha = network.context.aux_outputs["alpha"][-1].detach().numpy()[: graph.n_nodes]
+    supplement = network.context.carry["desired"].numpy()[: graph.n_nodes]
     spread = alpha[:, 1:2] * (r @ c) + alpha[:, 2:3] * supplement
     np.testing.assert_allclose(found, normed(c.T @ spread), rtol=1e-4, atol=1e-6)
 

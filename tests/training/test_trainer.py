@@ -211,7 +211,7 @@ def test_the_kept_belief_is_the_one_that_was_used(run, graph, split):
     assert again.scores == result.scores
     used = network.mind.compatibility.clone()
     assert torch.equal(used, short.mind.compatibility)
-    network.improve(graph.with_labels_only(split.train), network(graph))
+    network.update_states(graph.with_labels_only(split.train), network(graph))
     assert not torch.equal(used, network.mind.compatibility)
 
 
@@ -321,11 +321,11 @@ def test_class_weights_count_for_prototypes_too(run, graph, split):
     _, result = run("cmgnn", class_weights=True, dropout=0.0, discrimination_weight=0.0, seed=5)
     seed_everything(5)
     network = build("cmgnn", graph, width=8, dropout=0.0)
-    network.begin(graph, split.train)
+    network.initialize_states(graph, split.train)
     network(graph)
     rows = torch.cat([split.train, torch.arange(60, 63)])
     labels = torch.cat([graph.labels, torch.arange(3)])[rows]
-    logits = network.scene.memory["logits"][rows].detach()
+    logits = network.context.carry["logits"][rows].detach()
     expected = F.cross_entropy(logits, labels, balanced_class_weights(graph, split.train))
     assert result.history.loss[0] == pytest.approx(float(expected), rel=1e-5)
 

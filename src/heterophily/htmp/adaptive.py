@@ -9,7 +9,16 @@ from torch.nn import functional as F
 
 from heterophily.core.gates import gated_sum
 from heterophily.htmp.combine import Combine, Messages
-from heterophily.htmp.part import Context, Dense, Flag, Number, Sizes, Text, scalar, uniform
+from heterophily.htmp.part import (
+    Context,
+    Dense,
+    Flag,
+    Number,
+    Sizes,
+    Text,
+    init_scalar,
+    init_uniform,
+)
 
 
 @dataclass(frozen=True)
@@ -26,14 +35,14 @@ class AdaptiveSum(Combine):
         """The vectors a, as (R, d), V (R, R), and the norms."""
         r, d = size.n_channels, size.d_out
         found: dict[str, nn.Module | nn.Parameter] = {
-            "a": uniform(1.0, r, d),
-            "V": uniform(r**-0.5, r, r),
+            "a": init_uniform(1.0, r, d),
+            "V": init_uniform(r**-0.5, r, r),
         }
         if self.norm:
             found["norms"] = nn.ModuleList(nn.LayerNorm(d) for _ in range(r))
         return found
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """κ Σ_r α_r ⊙ Z_r."""
         count = len(messages)
         scale = 3.0 if count == 3 else 1.0
@@ -45,7 +54,7 @@ class AdaptiveSum(Combine):
             scores = torch.stack([m @ a for m, a in zip(states, w.a, strict=True)], dim=1)
             alpha = (torch.sigmoid(scores) @ w.V / count).softmax(dim=1)
             state = weigh(messages, alpha * scale)
-        scene.note("alpha", alpha)
+        context.add_aux_output("alpha", alpha)
         return state
 
 
@@ -63,28 +72,28 @@ class DegreeGatedSum(Combine):
         r = size.n_channels
         return {"attend": Dense(r * size.d_out + 1, r), "mix": Dense(r, r)}
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """Σ_r α_r ⊙ Z_r."""
         attend, last = w.attend.weight[:-1], w.attend.weight[-1]
         # The column d of [Z_1 ‖ .. ‖ d] meets the last row of W_att: d ⊗ last, turned.
         offset = torch.addcmul(
-            w.attend.bias.unsqueeze(1), last.unsqueeze(1), degree_column(scene).T
+            w.attend.bias.unsqueeze(1), last.unsqueeze(1), degree_column(context).T
         )
         state, alpha = gated_sum(messages, attend, w.mix.weight, offset=offset, bias=w.mix.bias)
-        scene.note("alpha", alpha)
+        context.add_aux_output("alpha", alpha)
         return state
 
 
-def degree_column(scene: Context) -> Tensor:
+def degree_column(context: Context) -> Tensor:
     """Degrees (N, 1), isolated nodes as 1, prototypes as 0."""
 
     def compute() -> Tensor:
-        degrees = scene.graph.degrees.clamp_min(1).to(torch.get_default_dtype())
-        if scene.n_prototypes:
-            degrees[-scene.n_prototypes :] = 0
+        degrees = context.graph.degrees.clamp_min(1).to(torch.get_default_dtype())
+        if context.n_virtual:
+            degrees[-context.n_virtual :] = 0
         return degrees.unsqueeze(1)
 
-    column: Tensor = scene.graph.cached(("degree column", scene.n_prototypes), compute)
+    column: Tensor = context.graph.cached(("degree column", context.n_virtual), compute)
     return column
 
 
@@ -93,19 +102,19 @@ class SimilaritySum(Combine):
     """s ⊙ Z_2 + (1 - s) ⊙ Z_3 + γ k ⊙ Z_1, s = sig(Z a + β), k = Z u + κ (SimP-GCN)."""
 
     ego_weight: Number = 0.1  # γ
-    bias_init: Number = 0.0  # initial β
+    score_bias_init: Number = 0.0  # initial β
     symbol = "AdaAdd"
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """The vectors a and u (d_in), β and κ."""
         return {
-            "a": uniform(1.0, size.d_in, 1),
-            "beta": scalar(self.bias_init),
-            "u": uniform(1.0, size.d_in, 1),
-            "kappa": scalar(0.0),
+            "a": init_uniform(1.0, size.d_in, 1),
+            "beta": init_scalar(self.score_bias_init),
+            "u": init_uniform(1.0, size.d_in, 1),
+            "kappa": init_scalar(0.0),
         }
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """The balance of graph and features, and the node itself."""
         ego, graph, features = messages
         balance = torch.sigmoid(heard @ w.a + w.beta)
@@ -129,7 +138,7 @@ class AttentionSum(Combine):
         inside = Dense(size.d_out, self.width_inside)
         return {"inside": inside, "v": Dense(self.width_inside, 1, bias=False)}
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """Σ_r β_r ⊙ Z_r."""
         states = [m.log_softmax(dim=1) for m in messages] if self.head == "none" else messages
         scores = torch.cat([w.v(torch.tanh(w.inside(z))) for z in states], dim=1)
@@ -146,11 +155,11 @@ class GlobalSum(Combine):
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """ς and the numbers before the softmax, one per channel."""
         return {
-            "scale": scalar(self.scale_init),
+            "scale": init_scalar(self.scale_init),
             "omega": nn.Parameter(torch.zeros(size.n_channels)),
         }
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """softplus(ς) Σ_r ω_r Z_r."""
         shares = w.omega.softmax(dim=0) * F.softplus(w.scale)
         return weigh(messages, shares.unsqueeze(0))

@@ -36,7 +36,7 @@ class Prototypes(Neighborhood):
     symbol = "A_sup"
     sampled = False
 
-    def indicator(self, graph: Graph) -> Pattern:
+    def adjacency(self, graph: Graph) -> Pattern:
         """Unused: the operator is dense, N × K."""
         return graph.adjacency
 
@@ -45,13 +45,13 @@ class Prototypes(Neighborhood):
 class CompatibilityWeights(Guidance):
     """B_sup = norm1(Ĉ M̂) (N, K): the neighborhood that a node of these classes should have had."""
 
-    looks = False
+    depends_on = "network"
     symbol = "B_sup"
     kind = "RelaEst"
 
     def operator(self, seen: ChannelInput, w: Any) -> Tensor:
         """B_sup, for nodes and prototypes."""
-        desired: Tensor = seen.scene.memory["desired"]
+        desired: Tensor = seen.context.carry["desired"]
         return desired
 
 

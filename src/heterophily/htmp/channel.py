@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance
     from heterophily.htmp.neighborhoods import Neighborhood
 
-STATES = ("previous", "first", "nodes", "prototypes")
+STATES = ("previous", "initial", "nodes", "prototypes")
 
 
 class Operator(Protocol):
@@ -33,18 +33,18 @@ class Operator(Protocol):
 class Channel:
     """One neighborhood with its guidance, and the state that it hears.
 
-    `hears`: the previous layer, the first state Z⁰, `nodes` (a learned row per node, for structure), or
+    `input`: the previous layer, the initial state Z⁰, `nodes` (a learned row per node, for structure), or
     the prototypes. `activation`: where the nonlinearity of a message stands, if not where the recipe says.
     """
 
     neighborhood: "Neighborhood"
     guidance: "Guidance"
-    hears: str = "previous"
+    input: str = "previous"
     when: Flag = True
     activation: str | None = None
 
     def __post_init__(self) -> None:
-        choose("the state that a channel hears", self.hears, STATES)
+        choose("the input of a channel", self.input, STATES)
 
     @property
     def symbol(self) -> str:
@@ -57,9 +57,9 @@ class Channel:
         mark = hood[2:] if hood[1:2] == "_" and "_" not in guidance else ""
         return f"{guidance}_{mark}" if mark else guidance
 
-    def hearing(self, state: str) -> "Channel":
+    def with_input(self, state: str) -> "Channel":
         """The same channel, listening to another state."""
-        return dataclasses.replace(self, hears=state)
+        return dataclasses.replace(self, input=state)
 
     def only_when(self, condition: Flag) -> "Channel":
         """The same channel, left out where the setting is off."""

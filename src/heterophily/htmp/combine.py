@@ -31,7 +31,7 @@ class Combine:
         """Weights of one layer; d_out is the width of a message."""
         return {}
 
-    def common(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
+    def shared_weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights that all layers share."""
         return {}
 
@@ -39,7 +39,7 @@ class Combine:
         """Width of the combined state; d_out is the width of a message."""
         return size.d_out
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """Z from Z_1, .., Z_R; `heard` is the state that the first channel heard."""
         raise NotImplementedError
 
@@ -48,7 +48,7 @@ class Combine:
 class SingleChannel(Combine):
     """The message of the only channel."""
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """Z_1."""
         return messages[0]
 
@@ -59,7 +59,7 @@ class Add(Combine):
 
     symbol = "Add"
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """Z_1 + .. + Z_R."""
         first, rest = messages[0], messages[1:]
         if rest and rest[0].shape[1] < first.shape[1]:
@@ -75,7 +75,7 @@ class WeightedAdd(Combine):
     second: Number | None = None
     symbol = "WeightedAdd"
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """ω_1 Z_1 + ω_2 Z_2."""
         one, two = self.first, 1 - self.first if self.second is None else self.second
         return torch.add(two * messages[1] if two != 1 else messages[1], messages[0], alpha=one)
@@ -95,7 +95,7 @@ class LearnedAdd(Combine):
             "b": nn.Parameter(torch.empty(size.d_out).uniform_(-spread, spread)),
         }
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """Z_1 + ω Z_2 + b."""
         return messages[0] + w.weight * messages[1] + w.b
 
@@ -119,7 +119,7 @@ class Concat(Combine):
         wide = 1 if self._averages(size.layer, size.n_layers) else size.n_channels
         return size.d_out * wide
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """[Z_1 ‖ .. ‖ Z_R], or their mean."""
         if hasattr(w, "mean"):
             return torch.stack(list(messages)).mean(dim=0)
@@ -151,7 +151,7 @@ class OrderedGate(Combine):
             raise HeterophilyError(f"n_chunks must divide the width {width}, got {chunks}")
         return {"gate": Dense(2 * width, chunks)}
 
-    def common(self, size: Sizes) -> dict[str, nn.Module]:
+    def shared_weights(self, size: Sizes) -> dict[str, nn.Module]:
         """The gate, if all layers share it."""
         return self._gate(size) if self.shared else {}
 
@@ -160,23 +160,23 @@ class OrderedGate(Combine):
         own = {} if self.shared else self._gate(size)
         return {"norm": nn.LayerNorm(size.d_out), **own}
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """LN(G ⊙ z + (1 - G) ⊙ m)."""
         ego, mean = messages
         if self.gate == "off":
             return w.norm(mean)
-        return w.norm(blend(self.order(messages, w, scene), ego, mean))
+        return w.norm(blend(self.gate_values(messages, w, context), ego, mean))
 
-    def order(self, messages: Messages, w: Any, scene: Context) -> Tensor:
+    def gate_values(self, messages: Messages, w: Any, context: Context) -> Tensor:
         """g^l (N, c), non-decreasing along chunks and along layers."""
-        dense = (scene.common if self.shared else w).gate
+        dense = (context.shared_weights if self.shared else w).gate
         ego, mean = messages
         upper, lower = dense.weight.split(ego.shape[1])
         raw = product(ego, upper, dense.bias).add_(product(mean, lower))
         if self.gate == "simple":
             return torch.sigmoid(raw)
         opened = raw.softmax(dim=1).cumsum(dim=1)
-        before = scene.memory.get("gate")
+        before = context.carry.get("gate")
         gate = opened if before is None else before + (1 - before) * opened
-        scene.memory["gate"] = gate
+        context.carry["gate"] = gate
         return gate

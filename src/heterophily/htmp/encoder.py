@@ -15,7 +15,16 @@ from torch.nn import functional as F
 from heterophily.htmp.adaptive import degree_column
 from heterophily.htmp.guidance import RowMean, SymmetricMean
 from heterophily.htmp.neighborhoods import Neighborhood, Raw, WithSelf, structure_adjacency
-from heterophily.htmp.part import Context, Dense, Number, Sizes, Text, activate, choose, drop
+from heterophily.htmp.part import (
+    Context,
+    Dense,
+    Number,
+    Sizes,
+    Text,
+    activate,
+    apply_dropout,
+    choose,
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +34,7 @@ class Encoder:
     structure: ClassVar[Neighborhood | None] = None  # the neighborhood that is an input, if any
 
     @property
-    def needs_structure(self) -> bool:
+    def uses_structure(self) -> bool:
         """Whether a weight belongs to each node, so that no other graph fits."""
         return self.structure is not None
 
@@ -37,7 +46,7 @@ class Encoder:
         """Width of Z⁰."""
         return size.d_out
 
-    def __call__(self, x: Any, w: Any, scene: Context) -> Any:
+    def __call__(self, x: Any, w: Any, context: Context) -> Any:
         """Z⁰ from X, dropped while training."""
         raise NotImplementedError
 
@@ -50,7 +59,7 @@ class RawFeatures(Encoder):
         """F."""
         return size.d_in
 
-    def __call__(self, x: Any, w: Any, scene: Context) -> Any:
+    def __call__(self, x: Any, w: Any, context: Context) -> Any:
         """X."""
         return x
 
@@ -65,8 +74,8 @@ class Embed(Encoder):
     n_layers: Number = 1
     activation: Text = "relu"
     bias: bool = True
-    law: str = "linear"
-    bias_law: str = ""
+    init: str = "linear"
+    bias_init: str = ""
     gain: float = 1.0
     norm: bool = False
     dropout: Number = 0.0
@@ -83,16 +92,16 @@ class Embed(Encoder):
         return found
 
     def _dense(self, i: int, o: int) -> Dense:
-        laws = {"law": self.law, "bias_law": self.bias_law}
-        return Dense(i, o, bias=self.bias, gain=self.gain, **laws)
+        inits = {"init": self.init, "bias_init": self.bias_init}
+        return Dense(i, o, bias=self.bias, gain=self.gain, **inits)
 
-    def __call__(self, x: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
         """f(X W + b)."""
         for i, dense in enumerate(w.dense):
-            x = drop(x, self.dropout, training=scene.training) if i else x
+            x = apply_dropout(x, self.dropout, training=context.training) if i else x
             x = activate(dense(x), str(self.activation))
             x = w.norms[i](x) if self.norm else x
-        return drop(x, self.dropout, training=scene.training) if self.drop_output else x
+        return apply_dropout(x, self.dropout, training=context.training) if self.drop_output else x
 
 
 @dataclass(frozen=True)
@@ -112,10 +121,10 @@ class Predict(Encoder):
         inner = Dense(size.d_in, size.d_out, bias=self.bias)
         return {"inner": inner, "outer": Dense(size.d_out, size.n_classes, bias=self.bias)}
 
-    def __call__(self, x: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
         """The classifier before propagation."""
-        hidden = drop(F.relu(w.inner(x)), self.dropout, training=scene.training)
-        return drop(w.outer(hidden), self.output_dropout, training=scene.training)
+        hidden = apply_dropout(F.relu(w.inner(x)), self.dropout, training=context.training)
+        return apply_dropout(w.outer(hidden), self.output_dropout, training=context.training)
 
 
 @dataclass(frozen=True)
@@ -130,14 +139,14 @@ class PredictFromBoth(Predict):
         n = size.graph.n_nodes
         return {**super().weights(size), "structure": Dense(n, size.d_out)}
 
-    def __call__(self, x: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
         """Features and structure, mixed and classified."""
         channel = WithSelf() * SymmetricMean()
-        indicator = structure_adjacency(WithSelf(), scene.graph)
-        filter_ = SymmetricMean().remembered(scene.graph, channel, indicator)  # S°
+        adjacency = structure_adjacency(WithSelf(), context.graph)
+        filter_ = SymmetricMean().cached_matrix(context.graph, channel, adjacency)  # S°
         structure = filter_ @ w.structure.weight + w.structure.bias
         hidden = F.relu(torch.lerp(structure, w.inner(x), self.share))
-        return w.outer(drop(hidden, self.dropout, training=scene.training))
+        return w.outer(apply_dropout(hidden, self.dropout, training=context.training))
 
 
 @dataclass(frozen=True)
@@ -160,22 +169,22 @@ class FeaturesAndStructure(Encoder):
         structure = Dense(size.graph.n_nodes + 1, d)
         return {"features": Dense(size.d_in, d), "structure": structure, "both": Dense(2 * d, d)}
 
-    def __call__(self, x: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
         """Features and structure side by side."""
-        p, training = self.dropout, scene.training
+        p, training = self.dropout, context.training
         again = p if self.structure_dropout == "double" else 0.0
-        features = w.features(drop(x, again, training=training))
-        indicator = structure_adjacency(Raw(), scene.graph)
-        means = RowMean().remembered(scene.graph, Raw() * RowMean(), indicator)
-        means = drop(means, 1 - (1 - p) * (1 - again), training=training)
+        features = w.features(apply_dropout(x, again, training=training))
+        adjacency = structure_adjacency(Raw(), context.graph)
+        means = RowMean().cached_matrix(context.graph, Raw() * RowMean(), adjacency)
+        means = apply_dropout(means, 1 - (1 - p) * (1 - again), training=training)
         weight, bias = w.structure.weight, w.structure.bias
         # Prototypes have no row in W_a: nobody hears them through R.
         padding = weight.new_zeros(means.shape[1] - len(weight) + 1, weight.shape[1])
         structure = means @ torch.cat([weight[:-1], padding]) + bias
-        degrees = drop(degree_column(scene), p, training=training)
+        degrees = apply_dropout(degree_column(context), p, training=training)
         structure = torch.addcmul(structure, degrees, weight[-1])
         joined = torch.cat([features, structure], dim=1)
-        return F.relu(w.both(drop(joined, p, training=training)))
+        return F.relu(w.both(apply_dropout(joined, p, training=training)))
 
 
 @dataclass(frozen=True)
@@ -193,9 +202,11 @@ class LINKXEncoder(Encoder):
             "both": Dense(2 * d, d),
         }
 
-    def __call__(self, x: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
         """Structure and features side by side, and added."""
-        structure = structure_adjacency(Raw(), scene.graph) @ w.structure.weight + w.structure.bias
+        structure = (
+            structure_adjacency(Raw(), context.graph) @ w.structure.weight + w.structure.bias
+        )
         features = w.features(x)
         joined = w.both(torch.cat([structure, features], dim=1))
         return F.relu(joined + structure + features)

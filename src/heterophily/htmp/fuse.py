@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from heterophily.core.errors import HeterophilyError
 from heterophily.htmp.part import Number, Text, choose
 
-LAWS = ("ppr", "nppr", "sgc", "random")
+INITS = ("ppr", "nppr", "sgc", "random")
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class LastLayer:
     """Z = Z^L."""
 
     symbol = "Z^L"
-    reads_all = False  # whether states of earlier layers matter
+    uses_all_layers = False  # whether states of earlier layers matter
 
     def weights(self, n_layers: int) -> dict[str, nn.Parameter]:
         """None."""
@@ -38,7 +38,7 @@ class ConcatLayers(LastLayer):
     """Z = [Z⁰ ‖ .. ‖ Z^L]."""
 
     symbol = "Cat"
-    reads_all = True
+    uses_all_layers = True
 
     def width(self, widths: Sequence[int]) -> int:
         """The sum of all widths."""
@@ -58,13 +58,13 @@ class WeightedLayerSum(LastLayer):
     """
 
     teleport: Number = 0.1  # α
-    law: Text = "ppr"
+    init: Text = "ppr"
     symbol = "AdaAdd"
-    reads_all = True
+    uses_all_layers = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.law, tuple | list):
-            choose("gamma_init", self.law, LAWS)
+        if not isinstance(self.init, tuple | list):
+            choose("gamma_init", self.init, INITS)
 
     def weights(self, n_layers: int) -> dict[str, nn.Parameter]:
         """γ (L + 1)."""
@@ -73,21 +73,21 @@ class WeightedLayerSum(LastLayer):
     def _initial(self, n_layers: int) -> Tensor:
         alpha = self.teleport
         steps = torch.arange(n_layers + 1.0)
-        if not isinstance(self.law, str):
+        if not isinstance(self.init, str):
             return self._given(n_layers + 1)
-        if self.law == "ppr":
+        if self.init == "ppr":
             gamma = alpha * (1 - alpha) ** steps
             gamma[-1] = (1 - alpha) ** n_layers
             return gamma
-        if self.law == "sgc":
+        if self.init == "sgc":
             return (steps == round(alpha)).to(steps.dtype)
-        raw = alpha**steps if self.law == "nppr" else 2 * torch.rand(n_layers + 1) - 1
+        raw = alpha**steps if self.init == "nppr" else 2 * torch.rand(n_layers + 1) - 1
         return raw / raw.abs().sum()
 
     def _given(self, count: int) -> Tensor:
-        if len(self.law) != count:
-            raise HeterophilyError(f"gamma_init must have {count} numbers, got {len(self.law)}")
-        return torch.tensor(self.law, dtype=torch.get_default_dtype())
+        if len(self.init) != count:
+            raise HeterophilyError(f"gamma_init must have {count} numbers, got {len(self.init)}")
+        return torch.tensor(self.init, dtype=torch.get_default_dtype())
 
     def __call__(self, states: Sequence[Any], w: Any) -> Tensor:
         """Σ_l γ_l Z^l."""

@@ -9,7 +9,7 @@ Symbols: Z the state that a channel hears, U = Z W its message before aggregatio
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -29,9 +29,11 @@ from heterophily.htmp.channel import (
 )
 from heterophily.htmp.execution.batch import SampledMatrix
 from heterophily.htmp.neighborhoods import RELATIONS, Adjacency, Ego, Geometric, adjacency_of
-from heterophily.htmp.part import Context, Sizes, Text, choose, matrix, uniform
+from heterophily.htmp.part import Context, Sizes, Text, choose, init_matrix, init_uniform
 
-MANY = 2**24  # values of attention, entries times heads, that may be kept at once: 64 MB each time
+MAX_ATTENTION_VALUES = (
+    2**24
+)  # values of attention, entries times heads, that may be kept at once: 64 MB each time
 
 
 @dataclass(frozen=True)
@@ -39,34 +41,34 @@ class ChannelInput:
     """What a guidance may look at."""
 
     channel: Channel
-    indicator: Adjacency
-    heard: Any  # Z (N, d_in)
-    message: Tensor  # U (N, d_out)
-    scene: Context
+    adjacency: Adjacency
+    inputs: Any  # Z (N, d_in)
+    messages: Tensor  # U (N, d_out)
+    context: Context
 
     @property
     def pattern(self) -> Pattern:
         """The entries of the neighborhood."""
-        return pattern_of(self.indicator)
+        return pattern_of(self.adjacency)
 
     @property
     def weights(self) -> Tensor | None:
         """The weights of the neighborhood, if it has any, (m,)."""
-        found = self.indicator
+        found = self.adjacency
         if isinstance(found, SampledMatrix):
             return found.weights
         return found.values if isinstance(found, Matrix) else None
 
     @property
-    def importance(self) -> Tensor | None:
+    def sampling_weight(self) -> Tensor | None:
         """For how many entries each stands where rows are drawn, (m,)."""
-        return self.indicator.importance if isinstance(self.indicator, SampledMatrix) else None
+        return self.adjacency.sampling_weight if isinstance(self.adjacency, SampledMatrix) else None
 
     @property
     def degrees(self) -> Tensor:
         """Entries of each row, drawn or not, (N,)."""
         return (
-            self.indicator if isinstance(self.indicator, SampledMatrix) else self.pattern
+            self.adjacency if isinstance(self.adjacency, SampledMatrix) else self.pattern
         ).degrees
 
 
@@ -75,8 +77,9 @@ class Guidance:
     """The base of all guidance: `operator(seen, w)` is the verb."""
 
     weight_per_entry = False  # whether a weight belongs to each entry, so that no other graph fits
-    looks = True  # whether it looks at the state that a channel hears, beside its messages
-    reads = True  # whether it looks at states or messages at all
+    # What B_r is computed from: the graph alone, also weights and states of the network, also the
+    # messages U, or also the inputs Z of the channel.
+    depends_on: ClassVar[Literal["graph", "network", "messages", "inputs"]] = "inputs"
     full_graph_reason = (
         ""  # why a message needs more than its receiver's neighbors, so that batches fail
     )
@@ -95,7 +98,7 @@ class Guidance:
         """Weights of one layer."""
         return {}
 
-    def common(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
+    def shared_weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights that all layers share."""
         return {}
 
@@ -112,25 +115,25 @@ class Guidance:
 class FixedGuidance(Guidance):
     """Guidance that depends on the graph alone and is computed once."""
 
-    looks = reads = False
+    depends_on = "graph"
     symbol = "B^d"
     kind = "DegAvg"
 
-    def matrix(self, indicator: Adjacency) -> Matrix:
+    def matrix(self, adjacency: Adjacency) -> Matrix:
         """A_r ⊙ B_r."""
         raise NotImplementedError
 
     def operator(self, seen: ChannelInput, w: Any) -> Any:
         """The matrix, to the power that the neighborhood wants."""
-        matrix = self.remembered(seen.scene.graph, seen.channel, seen.indicator)
+        matrix = self.cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
         power = seen.channel.neighborhood.power
         return (
             matrix if power == 1 else PowerOperator(matrix, power) if power else IdentityOperator()
         )
 
-    def remembered(self, graph: Graph, channel: Channel, indicator: Adjacency) -> Matrix:
+    def cached_matrix(self, graph: Graph, channel: Channel, adjacency: Adjacency) -> Matrix:
         """The matrix of this graph and neighborhood, computed once."""
-        found: Matrix = graph.cached((self, indicator), lambda: self.matrix(indicator))
+        found: Matrix = graph.cached((self, adjacency), lambda: self.matrix(adjacency))
         return found
 
 
@@ -138,31 +141,33 @@ class FixedGuidance(Guidance):
 class Ones(Guidance):
     """1 on every entry: I for the ego neighborhood, the plain sum for others."""
 
-    looks = reads = False
+    depends_on = "graph"
     symbol = "I"
     kind = "DegAvg"
 
     def operator(self, seen: ChannelInput, w: Any) -> Any:
         """I, or the indicator itself."""
-        return IdentityOperator() if isinstance(seen.channel.neighborhood, Ego) else seen.indicator
+        return IdentityOperator() if isinstance(seen.channel.neighborhood, Ego) else seen.adjacency
 
 
 @dataclass(frozen=True)
 class SymmetricMean(FixedGuidance):
     """S(M) = D^(-1/2) M D^(-1/2), D the row sums of M."""
 
-    def matrix(self, indicator: Adjacency) -> Matrix:
+    def matrix(self, adjacency: Adjacency) -> Matrix:
         """1/√(d_i d_j), times the weights of the neighborhood if it has any."""
-        return scaled(indicator, *(inverse(sums.sqrt()) for sums in degree_sums(indicator)))
+        return scale_rows_and_columns(
+            adjacency, *(safe_inverse(sums.sqrt()) for sums in degree_sums(adjacency))
+        )
 
 
 @dataclass(frozen=True)
 class RowMean(FixedGuidance):
     """R(M) = D^(-1) M; empty rows stay zero."""
 
-    def matrix(self, indicator: Adjacency) -> Matrix:
+    def matrix(self, adjacency: Adjacency) -> Matrix:
         """1/d_i, times the weights of the neighborhood if it has any."""
-        return scaled(indicator, inverse(row_sums(indicator)), None)
+        return scale_rows_and_columns(adjacency, safe_inverse(row_sums(adjacency)), None)
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,7 @@ class Complement(Guidance):
     """I - B: what the average of the neighbors does not explain."""
 
     of: FixedGuidance = RowMean()
-    looks = False
+    depends_on = "graph"
     kind = "DegAvg"
 
     @property
@@ -181,7 +186,7 @@ class Complement(Guidance):
     def operator(self, seen: ChannelInput, w: Any) -> ComplementOperator:
         """Z - B Z."""
         return ComplementOperator(
-            self.of.remembered(seen.scene.graph, seen.channel, seen.indicator)
+            self.of.cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
         )
 
 
@@ -197,42 +202,42 @@ class Attention(Guidance):
 
     slope: float = 0.2
     aggregate: Text = "sum"
-    law: str = "heads"
-    looks = False
+    init: str = "heads"
+    depends_on = "messages"
     symbol = "B^aw"
 
     def __post_init__(self) -> None:
         choose("aggregate", self.aggregate, ("sum", "mean"))
-        choose("law", self.law, ("heads", "column", "relation"))
+        choose("init", self.init, ("heads", "column", "relation"))
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """The vectors r and s, one row per head."""
         heads, d = size.heads, size.d_out
-        if self.law == "relation":
+        if self.init == "relation":
             bound = (6 / (size.n_channels - 1 + 2 * d)) ** 0.5
-            return {name: uniform(bound, heads, d) for name in ("r", "s")}
-        spread = 2**0.5 * (2 / (d + (heads * d if self.law == "heads" else 1))) ** 0.5
+            return {name: init_uniform(bound, heads, d) for name in ("r", "s")}
+        spread = 2**0.5 * (2 / (d + (heads * d if self.init == "heads" else 1))) ** 0.5
         return {name: nn.Parameter(spread * torch.randn(heads, d)) for name in ("r", "s")}
 
     def operator(self, seen: ChannelInput, w: Any) -> Any:
         """α as a matrix with a value per entry and head, or head by head where those would be too many."""
-        heads = seen.message.shape[1] if seen.message.dim() == 3 else 1
-        many = seen.pattern.n_entries * heads > MANY
+        heads = seen.messages.shape[1] if seen.messages.dim() == 3 else 1
+        many = seen.pattern.n_entries * heads > MAX_ATTENTION_VALUES
         return SequentialHeads(self, seen, w) if many else super().operator(seen, w)
 
     def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """α (m, H), or (m,) if messages have no heads."""
-        message = seen.message
+        message = seen.messages
         # One product with a block per head, instead of two copies of U times a vector each.
         blocks = torch.block_diag(*torch.stack([w.r, w.s], dim=2))
         scores = product(message.flatten(1), blocks).view(*message.shape[:-1], 2)
-        return self.shares(seen, *(score.contiguous() for score in scores.unbind(dim=-1)))
+        return self.softmax_scores(seen, *(score.contiguous() for score in scores.unbind(dim=-1)))
 
-    def shares(self, seen: ChannelInput, left: Tensor, right: Tensor) -> Tensor:
+    def softmax_scores(self, seen: ChannelInput, left: Tensor, right: Tensor) -> Tensor:
         """α from U_i · r and U_j · s."""
         scores = F.leaky_relu(edge_sum(seen.pattern, left, right), self.slope)
-        if seen.importance is not None:
-            stands_for = seen.importance.log()
+        if seen.sampling_weight is not None:
+            stands_for = seen.sampling_weight.log()
             scores = scores + (stands_for if scores.dim() == 1 else stands_for.unsqueeze(1))
         share = edge_softmax(seen.pattern, scores)
         if seen.weights is not None:
@@ -267,7 +272,7 @@ class SequentialHeads:
         return torch.stack(parts, dim=1)
 
     def _head(self, state: Tensor, r: Tensor, s: Tensor) -> Tensor:
-        share = self.attention.shares(self.seen, state @ r, state @ s)
+        share = self.attention.softmax_scores(self.seen, state @ r, state @ s)
         kept = dropout(share, self.rate)
         return (self.seen.pattern * kept) @ state.contiguous()
 
@@ -283,12 +288,12 @@ class SignedAttention(Guidance):
         spread = 1.414 * (2 / (2 * size.d_in + 1)) ** 0.5
         return {
             "w": nn.Parameter(spread * torch.randn(2, size.d_in)),
-            "c": uniform((2 * size.d_in) ** -0.5, 1),
+            "c": init_uniform((2 * size.d_in) ** -0.5, 1),
         }
 
     def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """One signed value per entry."""
-        left, right = (seen.heard @ row for row in w.w)
+        left, right = (seen.inputs @ row for row in w.w)
         return torch.tanh(edge_sum(seen.pattern, left + w.c, right)) * symmetric_values(seen)
 
 
@@ -296,15 +301,15 @@ class SignedAttention(Guidance):
 class Gate(Guidance):
     """σ_ij / d_i with σ_ij = sig( lrelu_0.2(s · U_j + r · U_i) ), U = Z W_g: the homophilous share.
 
-    `other` gives the heterophilous share (1 - σ_ij) / d_i of the same gate; with `hears = ego` its message
-    is the receiver's own state, as in a published program.
+    `other` gives the heterophilous share (1 - σ_ij) / d_i of the same gate; with
+    `heterophilous_message = ego` its message is the receiver's state, as in the reference implementation.
     """
 
     other: bool = False
-    hears: Text = "neighbour"
+    heterophilous_message: Text = "neighbour"
 
     def __post_init__(self) -> None:
-        choose("hetero_message", self.hears, ("neighbour", "ego"))
+        choose("hetero_message", self.heterophilous_message, ("neighbour", "ego"))
 
     @property
     def symbol(self) -> str:
@@ -317,64 +322,70 @@ class Gate(Guidance):
             return {}
         d = size.d_out
         bound = (6 / (1 + d)) ** 0.5
-        return {"W": matrix(size.d_in, d), "r": uniform(bound, d), "s": uniform(bound, d)}
+        return {
+            "W": init_matrix(size.d_in, d),
+            "r": init_uniform(bound, d),
+            "s": init_uniform(bound, d),
+        }
 
     def operator(self, seen: ChannelInput, w: Any) -> Any:
         """The weighted neighbors, or Σ_j (1 - σ_ij) / d_i times the node itself."""
-        if self.hears == "neighbour":
+        if self.heterophilous_message == "neighbour":
             return super().operator(seen, w)
         return DiagonalOperator(segment_sum(seen.pattern, self.values(seen, w)))
 
     def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """σ_ij / d_i, or (1 - σ_ij) / d_i."""
-        memory, key = seen.scene.memory, ("gate", seen.scene.layer)
-        if key not in memory:
-            u = product(seen.heard, w.W)
+        carry, key = seen.context.carry, ("gate", seen.context.layer)
+        if key not in carry:
+            u = product(seen.inputs, w.W)
             gate = torch.sigmoid(F.leaky_relu(edge_sum(seen.pattern, u @ w.r, u @ w.s), 0.2))
-            memory[key] = gate
-            seen.scene.note("gate", (seen.pattern, gate))
-        share = 1 - memory[key] if self.other else memory[key]
-        return share * RowMean().remembered(seen.scene.graph, seen.channel, seen.indicator).values
+            carry[key] = gate
+            seen.context.add_aux_output("gate", (seen.pattern, gate))
+        share = 1 - carry[key] if self.other else carry[key]
+        return (
+            share * RowMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency).values
+        )
 
 
-def pattern_of(indicator: Adjacency) -> Pattern:
+def pattern_of(adjacency: Adjacency) -> Pattern:
     """The entries of a neighborhood, with or without weights."""
-    return indicator.pattern if isinstance(indicator, Matrix) else indicator
+    return adjacency.pattern if isinstance(adjacency, Matrix) else adjacency
 
 
-def row_sums(indicator: Adjacency) -> Tensor:
+def row_sums(adjacency: Adjacency) -> Tensor:
     """Weighted degrees, (N,); of drawn rows, those of the whole ones."""
-    if isinstance(indicator, SampledMatrix):
-        return indicator.sums
-    if isinstance(indicator, Matrix):
-        return segment_sum(indicator.pattern, indicator.values)
-    return indicator.degrees.to(torch.get_default_dtype())
+    if isinstance(adjacency, SampledMatrix):
+        return adjacency.sums
+    if isinstance(adjacency, Matrix):
+        return segment_sum(adjacency.pattern, adjacency.values)
+    return adjacency.degrees.to(torch.get_default_dtype())
 
 
-def degree_sums(indicator: Adjacency) -> tuple[Tensor, Tensor]:
+def degree_sums(adjacency: Adjacency) -> tuple[Tensor, Tensor]:
     """Weighted degrees of receivers and of senders, which are the same nodes unless rows are drawn."""
-    sums = row_sums(indicator)
-    return sums, indicator.sender_sums if isinstance(indicator, SampledMatrix) else sums
+    sums = row_sums(adjacency)
+    return sums, adjacency.sender_sums if isinstance(adjacency, SampledMatrix) else sums
 
 
-def inverse(values: Tensor) -> Tensor:
+def safe_inverse(values: Tensor) -> Tensor:
     """1/v with 1/0 := 0."""
     return torch.where(values > 0, 1 / values.clamp_min(1e-30), 0.0)
 
 
-def scaled(indicator: Adjacency, left: Tensor, right: Tensor | None) -> Matrix:
+def scale_rows_and_columns(adjacency: Adjacency, left: Tensor, right: Tensor | None) -> Matrix:
     """diag(left) M diag(right)."""
-    pattern = pattern_of(indicator)
+    pattern = pattern_of(adjacency)
     values = left.index_select(0, pattern.rows)
     if right is not None:
         values = values * right.index_select(0, pattern.indices)
-    return pattern * (values * indicator.values if isinstance(indicator, Matrix) else values)
+    return pattern * (values * adjacency.values if isinstance(adjacency, Matrix) else values)
 
 
 def symmetric_values(seen: ChannelInput) -> Tensor:
     """1/√(d_i d_j) on the entries of a neighborhood, computed once per graph."""
     key = ("symmetric", seen.channel.neighborhood)
-    found: Matrix = seen.scene.graph.cached(key, lambda: SymmetricMean().matrix(seen.indicator))
+    found: Matrix = seen.context.graph.cached(key, lambda: SymmetricMean().matrix(seen.adjacency))
     return found.values
 
 
@@ -390,14 +401,14 @@ class RelationMean(FixedGuidance):
 
     def operator(self, seen: ChannelInput, w: Any) -> Matrix:
         """The relation, scaled by the degrees of all relations."""
-        graph, key = seen.scene.graph, (self, seen.channel.neighborhood)
-        found: Matrix = graph.cached(key, lambda: self._scaled(graph, seen.indicator))
+        graph, key = seen.context.graph, (self, seen.channel.neighborhood)
+        found: Matrix = graph.cached(key, lambda: self._scaled(graph, seen.adjacency))
         return found
 
-    def _scaled(self, graph: Graph, indicator: Adjacency) -> Matrix:
+    def _scaled(self, graph: Graph, adjacency: Adjacency) -> Matrix:
         if self.degree == "relation":
-            return SymmetricMean().matrix(indicator)
+            return SymmetricMean().matrix(adjacency)
         hoods = [Geometric(*which, self.overlap) for which in RELATIONS]
         ends = [degree_sums(adjacency_of(hood, graph)) for hood in hoods]
         degrees = (1 + torch.stack(sums).sum(dim=0) for sums in zip(*ends, strict=True))
-        return scaled(indicator, *(inverse(d.sqrt()) for d in degrees))
+        return scale_rows_and_columns(adjacency, *(safe_inverse(d.sqrt()) for d in degrees))

@@ -12,7 +12,7 @@ from heterophily.htmp.channel import Channel, apply_operators
 from heterophily.htmp.combine import Combine
 from heterophily.htmp.guidance import ChannelInput
 from heterophily.htmp.neighborhoods import adjacency_of, structure_adjacency
-from heterophily.htmp.part import Context, Dense, Sizes, Weights, activate, drop
+from heterophily.htmp.part import Context, Dense, Sizes, Weights, activate, apply_dropout
 from heterophily.htmp.recipe import Recipe
 
 NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
@@ -25,7 +25,7 @@ class Layer(nn.Module):
         self, recipe: Recipe, size: Sizes, channels: Sequence[Channel], combine: Combine
     ) -> None:
         super().__init__()
-        self.recipe, self.channels, self.combination = recipe, channels, combine
+        self.recipe, self.channels, self.combine_part = recipe, channels, combine
         self.size = dataclasses.replace(
             size, graph=None
         )  # a layer outlives the graph it was built for
@@ -33,7 +33,7 @@ class Layer(nn.Module):
         self.transform = Weights(recipe.transform.weights(sized, channels))
         self.guidance = nn.ModuleList(
             Weights(
-                c.guidance.weights(dataclasses.replace(sized, indicator=_indicator(c, size.graph)))
+                c.guidance.weights(dataclasses.replace(sized, adjacency=_adjacency(c, size.graph)))
             )
             for c in channels
         )
@@ -45,49 +45,51 @@ class Layer(nn.Module):
         self.norm = NORMS[norm](self.width) if norm != "none" else None
         self.residual = Dense(size.d_in, self.width) if recipe.settings["residual"] else None
 
-    def forward(self, heard: dict[str, Any], scene: Context) -> Tensor:
+    def forward(self, heard: dict[str, Any], context: Context) -> Tensor:
         """Z^l from the states that the channels hear."""
         states = self.states(heard)
-        return self.update(self.messages(states, scene), states[0], heard["previous"], scene)
+        return self.update(self.messages(states, context), states[0], heard["previous"], context)
 
     def states(self, heard: dict[str, Any]) -> list[Any]:
         """The state that each channel hears."""
-        return [heard[channel.hears] for channel in self.channels]
+        return [heard[channel.input] for channel in self.channels]
 
-    def spread(self, states: Sequence[Any], scene: Context) -> list[Tensor]:
+    def transform_inputs(self, states: Sequence[Any], context: Context) -> list[Tensor]:
         """U_r = Z W_r for every channel, node by node."""
-        spread = self.recipe.transform.spread(states, self.transform, self.size)
-        spread = [drop(u, self.recipe.dropout.message, training=scene.training) for u in spread]
+        spread = self.recipe.transform.forward(states, self.transform, self.size)
+        spread = [
+            apply_dropout(u, self.recipe.dropout.message, training=context.training) for u in spread
+        ]
         return [torch.relu(u) if self._relu(c, "before") else u for c, u in self._pairs(spread)]
 
-    def messages(self, states: Sequence[Any], scene: Context) -> list[Tensor]:
+    def messages(self, states: Sequence[Any], context: Context) -> list[Tensor]:
         """(A_r ⊙ B_r) Z W_r for every channel."""
-        return self.gather(states, self.spread(states, scene), scene)
+        return self.aggregate(states, self.transform_inputs(states, context), context)
 
-    def gather(
+    def aggregate(
         self,
         states: Sequence[Any],
         spread: Sequence[Tensor],
-        scene: Context,
+        context: Context,
         *,
         rows: Tensor | None = None,
     ) -> list[Tensor]:
         """(A_r ⊙ B_r) U_r for every channel, or some of its rows."""
         operators = [
-            self._operator(r, channel, states[r], spread[r], scene)
+            self._operator(r, channel, states[r], spread[r], context)
             for r, channel in enumerate(self.channels)
         ]
         messages = apply_operators(operators, spread)
         messages = messages if rows is None else [m.index_select(0, rows) for m in messages]
-        settled = self.recipe.transform.settle(messages, self.transform, self.size)
+        settled = self.recipe.transform.after_aggregation(messages, self.transform, self.size)
         return [torch.relu(m) if self._relu(c, "after") else m for c, m in self._pairs(settled)]
 
     def update(
-        self, messages: Sequence[Tensor], first: Any, previous: Any, scene: Context
+        self, messages: Sequence[Tensor], first: Any, previous: Any, context: Context
     ) -> Tensor:
         """Z^l from the messages of all channels and what the first one heard, node by node."""
-        z = self.combination(messages, first, self.combine, scene)
-        z = self.recipe.transform.finish(z, messages, self.transform, scene.layer)
+        z = self.combine_part(messages, first, self.combine, context)
+        z = self.recipe.transform.after_combine(z, messages, self.transform, context.layer)
         z = z if self.residual is None else z + self.residual(previous)
         z = z if self.norm is None else self.norm(z)
         return activate(z, str(self.recipe.activation)) if self.active else z
@@ -95,7 +97,7 @@ class Layer(nn.Module):
     def _pairs(self, items: Sequence[Any]) -> list[tuple[Channel, Any]]:
         return list(zip(self.channels, items, strict=True))
 
-    def bends(self, channel: Channel) -> bool:
+    def has_message_relu(self, channel: Channel) -> bool:
         """Whether a ReLU stands within a message."""
         return self._relu(channel, "before") or self._relu(channel, "after")
 
@@ -107,14 +109,16 @@ class Layer(nn.Module):
             place = "before" if place else "after"
         return bool(place == where)
 
-    def _operator(self, r: int, channel: Channel, heard: Any, message: Any, scene: Context) -> Any:
-        seen = ChannelInput(channel, _indicator(channel, scene.graph), heard, message, scene)
+    def _operator(
+        self, r: int, channel: Channel, heard: Any, message: Any, context: Context
+    ) -> Any:
+        seen = ChannelInput(channel, _adjacency(channel, context.graph), heard, message, context)
         operator = channel.guidance.operator(seen, self.guidance[r])
         rate = self.recipe.dropout.edge
-        drops = scene.training and rate and hasattr(operator, "dropout")
+        drops = context.training and rate and hasattr(operator, "dropout")
         return operator.dropout(rate) if drops else operator
 
 
-def _indicator(channel: Channel, graph: Graph) -> Any:
-    find = structure_adjacency if channel.hears == "nodes" else adjacency_of
+def _adjacency(channel: Channel, graph: Graph) -> Any:
+    find = structure_adjacency if channel.input == "nodes" else adjacency_of
     return find(channel.neighborhood, graph)

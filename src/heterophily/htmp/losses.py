@@ -60,10 +60,10 @@ class AuxiliaryLoss:
         """Weights, if the term learns."""
         return {}
 
-    def begin(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
+    def initialize(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
         """What must happen before training begins."""
 
-    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """The term, already weighed; `nodes` are the training nodes."""
         raise NotImplementedError
 
@@ -84,12 +84,12 @@ class GateLoss(AuxiliaryLoss):
         choose("gate_target", self.target, ("same_label", "both_nonzero"))
         choose("gate_loss", self.form, ("binary", "probabilities_as_logits"))
 
-    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ Σ_l G_l."""
-        gates = scene.notes["gate"]
-        pattern, labels = gates[0][0], scene.graph.labels
+        gates = context.aux_outputs["gate"]
+        pattern, labels = gates[0][0], context.graph.labels
         key = ("training edges", self.target, nodes)
-        edges, same = scene.graph.cached(key, lambda: self._edges(pattern, labels, nodes))
+        edges, same = context.graph.cached(key, lambda: self._edges(pattern, labels, nodes))
         if not len(edges):
             return torch.zeros((), device=labels.device)
         total = sum(self._loss(gate.index_select(0, edges), same) for _, gate in gates)
@@ -114,10 +114,10 @@ class GateLoss(AuxiliaryLoss):
 class AttributeLoss(AuxiliaryLoss):
     """-log P_c of the attribute model (HOG-GCN)."""
 
-    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """The mean over training nodes."""
-        log_p = scene.notes["attribute log-probabilities"][0]
-        return F.nll_loss(log_p[nodes], scene.graph.labels[nodes])
+        log_p = context.aux_outputs["attribute log-probabilities"][0]
+        return F.nll_loss(log_p[nodes], context.graph.labels[nodes])
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class PropagationLoss(AuxiliaryLoss):
         """Y_lp, which is state and not learned."""
         return {"propagated": State(torch.zeros(size.graph.n_nodes, size.n_classes))}
 
-    def begin(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
+    def initialize(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
         """Train the attribute model alone and keep its predictions."""
         model: Any = network.common.attributes
         x, parameters = network.input(graph), model.parameters()
@@ -156,11 +156,11 @@ class PropagationLoss(AuxiliaryLoss):
             classes[nodes] = graph.labels[nodes]
         w.propagated.value = F.one_hot(classes, graph.n_classes).to(log_p.dtype)
 
-    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """The mean over training nodes."""
-        pattern, topology = scene.notes["topology"][-1]
+        pattern, topology = context.aux_outputs["topology"][-1]
         spread = spmm(pattern * topology, w.propagated.value)
-        return F.cross_entropy(spread[nodes], scene.graph.labels[nodes])
+        return F.cross_entropy(spread[nodes], context.graph.labels[nodes])
 
 
 class State(nn.Module):
@@ -189,13 +189,13 @@ class SimilarityLoss(AuxiliaryLoss):
         """The vector w (d) and w_0."""
         return {"dense": Dense(size.d_out, 1)}
 
-    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ times the mean squared error."""
-        pairs, targets = scene.graph.cached("similar pairs", lambda: similar_pairs(scene.graph))
+        pairs, targets = context.graph.cached("similar pairs", lambda: similar_pairs(context.graph))
         if len(targets) > self.n_pairs:
             drawn = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)
             pairs, targets = pairs[:, drawn], targets[drawn]
-        state = scene.memory["heard"]
+        state = context.carry["heard"]
         predicted = w.dense((state[pairs[0]] - state[pairs[1]]).abs()).squeeze(1)
         return self.weight * F.mse_loss(predicted, targets)
 
@@ -223,13 +223,13 @@ class Discrimination(AuxiliaryLoss):
 
     weight: Number = 1.0
 
-    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ L_dis."""
         if not self.weight:
             return torch.zeros((), device=nodes.device)
         assert network.mind is not None
-        k = scene.n_prototypes
-        desired = network.mind.compatibility @ scene.memory["representation"][-k:]
+        k = context.n_virtual
+        desired = network.mind.compatibility @ context.carry["representation"][-k:]
         unit = F.normalize(desired, dim=1)
         similarities = unit @ unit.T
         mean = (similarities.sum() - similarities.diagonal().sum()) / (k * (k - 1))
@@ -242,7 +242,7 @@ class GroupLasso(AuxiliaryLoss):
 
     weight: Number = 5e-4
 
-    def __call__(self, network: "Network", scene: Context, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ Σ ‖column‖₂."""
         weights = [p for name, p in network.named_parameters() if ".transform.W" in name]
         return self.weight * sum(p.norm(dim=0).sum() for p in weights)

@@ -45,7 +45,7 @@ class Neighborhood:
         """How often the guidance is applied."""
         return 1
 
-    def indicator(self, graph: Graph) -> Adjacency:
+    def adjacency(self, graph: Graph) -> Adjacency:
         """A_r of a graph."""
         raise NotImplementedError
 
@@ -61,7 +61,7 @@ class Ego(Neighborhood):
     kind = "Raw"
     sampled = False
 
-    def indicator(self, graph: Graph) -> Pattern:
+    def adjacency(self, graph: Graph) -> Pattern:
         """I."""
         return _diagonal(graph)
 
@@ -70,14 +70,14 @@ class Ego(Neighborhood):
 class Raw(Neighborhood):
     """A: the neighbors of the symmetrised graph; `loops` adds the node, as some programs do."""
 
-    loops: Flag = False
+    self_loops: Flag = False
     weight: Number = 1.0
     symbol = "A"
     kind = "Raw"
 
-    def indicator(self, graph: Graph) -> Adjacency:
+    def adjacency(self, graph: Graph) -> Adjacency:
         """A ∪ Aᵀ without self-loops, or with one for each node, times the weight."""
-        pattern = with_diagonal(graph.symmetric) if self.loops else graph.symmetric
+        pattern = with_diagonal(graph.symmetric) if self.self_loops else graph.symmetric
         if self.weight == 1:
             return pattern
         return pattern * torch.full((pattern.n_entries,), float(self.weight))
@@ -87,14 +87,14 @@ class Raw(Neighborhood):
 class WithSelf(Neighborhood):
     """Ã = A + I: the neighbors and the node itself; `extra` makes it A + 2I, as some programs do."""
 
-    extra: Flag = False
+    double_self_loops: Flag = False
     symbol = "Ã"
     kind = "Raw"
 
-    def indicator(self, graph: Graph) -> Adjacency:
+    def adjacency(self, graph: Graph) -> Adjacency:
         """A + I, or A + 2I."""
         pattern = with_diagonal(graph.symmetric)
-        if not self.extra:
+        if not self.double_self_loops:
             return pattern
         return pattern * (1 + (pattern.rows == pattern.indices).to(torch.get_default_dtype()))
 
@@ -123,7 +123,7 @@ class Hop(Neighborhood):
         """One hop is the raw neighborhood."""
         return "Raw" if self.k == 1 else "ReDef"
 
-    def indicator(self, graph: Graph) -> Pattern:
+    def adjacency(self, graph: Graph) -> Pattern:
         """1[distance = k]."""
         from heterophily.htmp.algorithms.hops import hop, second_hop
 
@@ -137,7 +137,7 @@ class Power(Neighborhood):
     """Ã^k as powers of one guided matrix: the k-th power sees all nodes within k steps."""
 
     k: int = 1
-    extra: Flag = False
+    double_self_loops: Flag = False
 
     @property
     def symbol(self) -> str:
@@ -149,9 +149,9 @@ class Power(Neighborhood):
         """The guidance is applied k times."""
         return self.k
 
-    def indicator(self, graph: Graph) -> Adjacency:
+    def adjacency(self, graph: Graph) -> Adjacency:
         """A + I, the same for all powers; the power is taken by the operator."""
-        found: Adjacency = adjacency_of(WithSelf(self.extra), graph)
+        found: Adjacency = adjacency_of(WithSelf(self.double_self_loops), graph)
         return found
 
 
@@ -170,7 +170,7 @@ class PathCounts(Neighborhood):
         """A_hk."""
         return f"A_h{self.k}"
 
-    def indicator(self, graph: Graph) -> Matrix:
+    def adjacency(self, graph: Graph) -> Matrix:
         """(A + I)^k."""
         from heterophily.htmp.algorithms.hops import path_counts
 
@@ -186,7 +186,7 @@ class CommonNeighbors(Neighborhood):
     at_least: int = 2
     symbol = "Ã_h2"
 
-    def indicator(self, graph: Graph) -> Pattern:
+    def adjacency(self, graph: Graph) -> Pattern:
         """1[(A²)_ij ≥ n, A_ij = 0] + I."""
         from heterophily.htmp.algorithms.hops import common_neighbors
 
@@ -210,7 +210,7 @@ class FeatureNeighbors(Neighborhood):
     def __post_init__(self) -> None:
         choose("knn_pairs", self.pairs, ("all", "ascending"))
 
-    def indicator(self, graph: Graph) -> Adjacency:
+    def adjacency(self, graph: Graph) -> Adjacency:
         """Top k of the cosine similarities, or their symmetrised indicator."""
         from heterophily.htmp.algorithms.cache import cached
         from heterophily.htmp.algorithms.knn import nearest_features
@@ -244,7 +244,7 @@ class Geometric(Neighborhood):
     def __post_init__(self) -> None:
         choose("overlap", self.overlap, ("both", "latent"))
 
-    def indicator(self, graph: Graph) -> Pattern:
+    def adjacency(self, graph: Graph) -> Pattern:
         """The pairs of one space whose sender lies in one quadrant of the receiver."""
         return geometric_relations(graph, str(self.overlap))[self.space, self.quadrant]
 
@@ -271,7 +271,7 @@ class Structural(Neighborhood):
     max_depth: Number = 2
     duplicates: Flag = False
 
-    def indicator(self, graph: Graph) -> Matrix:
+    def adjacency(self, graph: Graph) -> Matrix:
         """ω_t(u→v) = exp(-f_t(u,v)) / Σ_v' exp(-f_t(u,v')), stored at the receiver v."""
         from heterophily.htmp.algorithms.cache import cached
         from heterophily.htmp.algorithms.structural import structural_relations
@@ -302,7 +302,7 @@ class Signed(Neighborhood):
         """A_p or A_n."""
         return "A_p" if self.sign > 0 else "A_n"
 
-    def indicator(self, graph: Graph) -> Pattern:
+    def adjacency(self, graph: Graph) -> Pattern:
         """A: the sign is found by the guidance in every layer."""
         return graph.symmetric
 
@@ -313,14 +313,14 @@ class AllPairs(Neighborhood):
 
     symbol = "1"
 
-    def indicator(self, graph: Graph) -> Pattern:
+    def adjacency(self, graph: Graph) -> Pattern:
         """A + I, on which the operator bases its sparse part."""
         return with_diagonal(graph.symmetric)
 
 
 def adjacency_of(hood: Neighborhood, graph: Graph) -> Any:
     """A_r of a graph, computed once; of a sample of a graph, the rows that were drawn."""
-    return graph.cached(hood, lambda: hood.indicator(graph).to(graph.labels.device))
+    return graph.cached(hood, lambda: hood.adjacency(graph).to(graph.labels.device))
 
 
 def structure_adjacency(hood: Neighborhood, graph: Graph) -> Any:

@@ -17,11 +17,11 @@ from heterophily.htmp.belief import CompatibilityEstimate, CompatibilityState
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import Embed, RawFeatures
-from heterophily.htmp.execution.batch import Batch, origin
+from heterophily.htmp.execution.batch import Batch, global_node_ids
 from heterophily.htmp.execution.fold_head import can_fold_head, forward_with_folded_head
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
-from heterophily.htmp.part import Context, Dense, Sizes, Weights, drop
+from heterophily.htmp.part import Context, Dense, Sizes, Weights, apply_dropout
 from heterophily.htmp.recipe import Recipe
 
 
@@ -29,15 +29,17 @@ from heterophily.htmp.recipe import Recipe
 class Start:
     """The first layers of a pass, from which passes with the same weights may go on."""
 
-    scene: Context
+    context: Context
     states: tuple[Any, ...]  # Z⁰, .., Z^l
 
     def go_on(self, *, training: bool) -> tuple[Context, list[Any]]:
         """What a pass goes on with; what it leaves behind reaches no other pass."""
-        notes = {key: list(values) for key, values in self.scene.notes.items()}
-        scene = dataclasses.replace(self.scene, notes=notes, memory=dict(self.scene.memory))
-        scene.training = training
-        return scene, list(self.states)
+        aux_outputs = {key: list(values) for key, values in self.context.aux_outputs.items()}
+        context = dataclasses.replace(
+            self.context, aux_outputs=aux_outputs, carry=dict(self.context.carry)
+        )
+        context.training = training
+        return context, list(self.states)
 
 
 class Network(nn.Module):
@@ -48,13 +50,13 @@ class Network(nn.Module):
         self.recipe = recipe
         self.n_features, self.n_classes = graph.n_features, graph.n_classes
         self.n_nodes = graph.n_nodes
-        self.encoding = Embed() if _wants_input_layer(recipe) else recipe.encoder
+        self.encoder_part = Embed() if _wants_input_layer(recipe) else recipe.encoder
         self.n_layers = int(recipe.settings["n_layers"])
         if recipe.skip is not None:
-            self.n_layers = max(self.n_layers, recipe.skip.least_layers)
+            self.n_layers = max(self.n_layers, recipe.skip.min_layers)
         size = Sizes(graph, graph.n_features, int(recipe.settings["width"]), len(recipe.channels))
-        self.encoder = Weights(self.encoding.weights(size))
-        first = self.encoding.width(size)
+        self.encoder = Weights(self.encoder_part.weights(size))
+        first = self.encoder_part.width(size)
         entry = dataclasses.replace(size, d_in=first)
         self.skip = Weights(recipe.skip.weights(entry)) if recipe.skip else None
         groups = [(c,) for c in recipe.channels] if recipe.separate else [recipe.channels]
@@ -63,7 +65,7 @@ class Network(nn.Module):
         widths = [first, *(layer.width for layer in stacks[0])]
         end = dataclasses.replace(size, d_in=widths[-1], d_out=widths[-1])
         self.combine = Weights(recipe.combine.weights(end)) if recipe.separate else None
-        self.common = Weights(self._common(size, first))
+        self.common = Weights(self._shared_weights(size, first))
         self.fuse = Weights(recipe.fuse.weights(self.n_layers))
         self.head = self._head(recipe.fuse.width(widths))
         self.head_inside = can_fold_head(recipe, stacks[0][-1])
@@ -74,7 +76,7 @@ class Network(nn.Module):
             if isinstance(recipe.belief, CompatibilityEstimate)
             else None
         )
-        self.scene: Context | None = None
+        self.context: Context | None = None
         self.class_weights: Tensor | None = None  # of the classification loss, for unequal classes
 
     def _stack(self, size: Sizes, first: int, channels: Sequence[Channel]) -> list[Layer]:
@@ -91,11 +93,11 @@ class Network(nn.Module):
             d_in = layers[-1].width
         return layers
 
-    def _common(self, size: Sizes, first: int) -> dict[str, Any]:
+    def _shared_weights(self, size: Sizes, first: int) -> dict[str, Any]:
         sized = dataclasses.replace(size, d_in=first, d_out=first)
-        found = dict(self.recipe.combine.common(sized))
+        found = dict(self.recipe.combine.shared_weights(sized))
         for channel in self.recipe.channels:
-            found |= channel.guidance.common(sized)
+            found |= channel.guidance.shared_weights(sized)
         return found
 
     def _head(self, width: int) -> Dense | None:
@@ -107,20 +109,20 @@ class Network(nn.Module):
             )
         if head is None or head.kind == "none":
             return None
-        laws = {"law": head.law, "bias_law": head.bias_law}
-        return Dense(width, self.n_classes, bias=head.bias, gain=head.gain, **laws)
+        inits = {"init": head.init, "bias_init": head.bias_init}
+        return Dense(width, self.n_classes, bias=head.bias, gain=head.gain, **inits)
 
     def forward(self, graph: Graph, start: Start | None = None) -> Tensor:
         """Logits (N, K), from the beginning or from where a `start` ends."""
         z = self._states(graph, start, head_inside=self.head_inside)
         if self.head_inside:
             return cast("Tensor", z)
-        z = drop(z, self.recipe.dropout.head, training=self.training)
+        z = apply_dropout(z, self.recipe.dropout.head, training=self.training)
         logits = self.classify(z)
         if self.mind is None:
             return logits
-        assert self.scene is not None
-        self.scene.memory |= {"representation": z, "logits": logits}
+        assert self.context is not None
+        self.context.carry |= {"representation": z, "logits": logits}
         return logits[: graph.n_nodes]
 
     def classify(self, z: Tensor) -> Tensor:
@@ -140,10 +142,10 @@ class Network(nn.Module):
         return logits
 
     @property
-    def bound(self) -> str:
+    def transductive_reason(self) -> str:
         """Why the network fits no other set of nodes, or nothing."""
         recipe = self.recipe
-        if self.encoding.needs_structure or any(c.hears == "nodes" for c in recipe.channels):
+        if self.encoder_part.uses_structure or any(c.input == "nodes" for c in recipe.channels):
             return "takes structure as input, with a weight for every node"
         if any(c.guidance.weight_per_entry for c in recipe.channels):
             return "has a weight for every pair of nodes within reach"
@@ -159,69 +161,69 @@ class Network(nn.Module):
             return Context(graph, self.input(graph) if reads else None, self.training, self.common)
         working = self.mind.extended(graph, lambda: self.input(graph))
         x = working.features if reads else None
-        scene = Context(working, x, self.training, self.common)
-        scene.n_prototypes = self.n_classes
-        nodes = origin(graph)
+        context = Context(working, x, self.training, self.common)
+        context.n_virtual = self.n_classes
+        nodes = global_node_ids(graph)
         hidden = self.mind.hide(nodes) if self.training else None
-        scene.memory |= {"desired": self.mind.desired(hidden, nodes), "hidden": hidden}
-        return scene
+        context.carry |= {"desired": self.mind.desired(hidden, nodes), "hidden": hidden}
+        return context
 
     def start(self, graph: Graph, n_layers: int) -> Start:
         """The first layers of a pass; only of a network whose channels share their layers."""
         self.check(graph)
-        self.scene = None
-        scene = self.open(graph)
-        states = self._encoded(scene)
-        self._run(self.stacks[0], states, scene, n_layers, head_inside=self.head_inside)
-        return Start(scene, tuple(states))
+        self.context = None
+        context = self.open(graph)
+        states = self._encoded(context)
+        self._run(self.stacks[0], states, context, n_layers, head_inside=self.head_inside)
+        return Start(context, tuple(states))
 
     def _states(
         self, graph: Graph, start: Start | None = None, *, head_inside: bool = False
     ) -> Any:
         self.check(graph)
-        self.scene = None  # what the last pass left behind would else live through this one
+        self.context = None  # what the last pass left behind would else live through this one
         recipe, outputs = self.recipe, []
-        scene, begun = start.go_on(training=self.training) if start else (self.open(graph), None)
+        context, begun = start.go_on(training=self.training) if start else (self.open(graph), None)
         for layers in self.stacks:
-            states = begun or self._encoded(scene)
-            self._run(layers, states, scene, self.n_layers, head_inside=head_inside)
+            states = begun or self._encoded(context)
+            self._run(layers, states, context, self.n_layers, head_inside=head_inside)
             outputs.append(recipe.fuse(states, self.fuse))
-        self.scene = scene
+        self.context = context
         if self.combine is None:
             return outputs[0]
-        return recipe.combine(outputs, None, self.combine, scene)
+        return recipe.combine(outputs, None, self.combine, context)
 
-    def _encoded(self, scene: Context) -> list[Any]:
+    def _encoded(self, context: Context) -> list[Any]:
         """Z⁰, which every pass begins with."""
-        dropped = drop(scene.x, self.recipe.dropout.input, training=self.training)
-        scene.first = self.encoding(dropped, self.encoder, scene)
-        return [scene.first]
+        dropped = apply_dropout(context.x, self.recipe.dropout.input, training=self.training)
+        context.initial = self.encoder_part(dropped, self.encoder, context)
+        return [context.initial]
 
     def _run(
-        self, layers: Any, states: list[Any], scene: Context, last: int, *, head_inside: bool
+        self, layers: Any, states: list[Any], context: Context, last: int, *, head_inside: bool
     ) -> None:
         """Add the states of the layers up to `last` to those that are there."""
         head = self.head if head_inside else None
         for layer in range(len(states), last + 1):
-            scene.layer = layer
-            module, heard = layers[layer - 1], self.hear(states, scene)
+            context.layer = layer
+            module, heard = layers[layer - 1], self.hear(states, context)
             ends = head is not None and layer == self.n_layers
             states.append(
-                forward_with_folded_head(module, head, heard, scene)
+                forward_with_folded_head(module, head, heard, context)
                 if ends
-                else module(heard, scene)
+                else module(heard, context)
             )
 
-    def hear(self, states: list[Any], scene: Context) -> dict[str, Any]:
+    def hear(self, states: list[Any], context: Context) -> dict[str, Any]:
         """The states that channels may listen to, after those of the layers so far."""
         previous, recipe = states[-1], self.recipe
         if recipe.skip is not None:
-            previous = recipe.skip(previous, self.skip, scene)
-        elif scene.layer > 1 or not isinstance(self.encoding, RawFeatures):
-            previous = drop(previous, recipe.dropout.layer, training=scene.training)
-        scene.memory["heard"] = previous
-        heard = {"previous": previous, "first": scene.first, "nodes": None}
-        return {**heard, "prototypes": previous[-scene.n_prototypes :]} if self.mind else heard
+            previous = recipe.skip(previous, self.skip, context)
+        elif context.layer > 1 or not isinstance(self.encoder_part, RawFeatures):
+            previous = apply_dropout(previous, recipe.dropout.layer, training=context.training)
+        context.carry["heard"] = previous
+        heard = {"previous": previous, "initial": context.initial, "nodes": None}
+        return {**heard, "prototypes": previous[-context.n_virtual :]} if self.mind else heard
 
     def input(self, graph: Graph) -> Features:
         """X, each row divided as `feature_norm` says, once per graph."""
@@ -229,15 +231,15 @@ class Network(nn.Module):
         x: Features = graph.cached(("features", norm), lambda: normalize_rows(graph.features, norm))
         return x
 
-    def begin(self, graph: Graph, nodes: Tensor) -> None:
+    def initialize_states(self, graph: Graph, nodes: Tensor) -> None:
         """What the belief and the losses of the recipe must do before training begins."""
         if self.mind is not None:
             self.mind.begin(graph, self.input(graph), nodes)
         for term, w in zip(self.recipe.losses, self.terms, strict=True):
-            term.begin(self, graph, nodes, w)
+            term.initialize(self, graph, nodes, w)
 
     def loss(
-        self, logits: Tensor, graph: Graph, nodes: Tensor, *, standing_for: float | None = None
+        self, logits: Tensor, graph: Graph, nodes: Tensor, *, n_represented: float | None = None
     ) -> Tensor:
         """The classification loss on `nodes` plus the terms of the recipe, after a forward pass.
 
@@ -248,27 +250,27 @@ class Network(nn.Module):
         options: dict[str, Any] = {"form": form, "weights": self.class_weights}
         if self.mind is not None:
             logits, labels, asked = self._asked(nodes)
-            options["rest"] = (self.n_classes, standing_for) if standing_for else None
+            options["rest"] = (self.n_classes, n_represented) if n_represented else None
         total = classification(logits[asked], labels[asked], **options)
         for term, w in zip(self.recipe.losses, self.terms, strict=True):
-            total = total + term(self, self.scene, nodes, w)
+            total = total + term(self, self.context, nodes, w)
         return total
 
     def _asked(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits and labels of nodes and prototypes, and which of them the loss asks for."""
-        assert self.scene is not None
-        memory, labels = self.scene.memory, self.scene.graph.labels
-        hidden = memory["hidden"]
+        assert self.context is not None
+        carry, labels = self.context.carry, self.context.graph.labels
+        hidden = carry["hidden"]
         kept = nodes if hidden is None else nodes[hidden[nodes]]
         prototypes = torch.arange(len(labels) - self.n_classes, len(labels), device=nodes.device)
-        return memory["logits"], labels, torch.cat([kept, prototypes])
+        return carry["logits"], labels, torch.cat([kept, prototypes])
 
     @property
     def learns_from_training(self) -> bool:
         """Whether the belief takes up predictions of the training pass, as one program does."""
         return self.mind is not None and self.mind.belief.pseudo_labels == "training"
 
-    def improve(self, graph: Graph, logits: Tensor) -> None:
+    def update_states(self, graph: Graph, logits: Tensor) -> None:
         """Let the belief take up new predictions, after validation improved."""
         if self.mind is not None:
             self.mind.believe(graph, logits.detach().softmax(dim=1))
@@ -280,8 +282,8 @@ class Network(nn.Module):
                 f"{self.recipe.name} was built for {self.n_features} features, "
                 f"{graph.name} has {graph.n_features}"
             )
-        whole = graph.whole if isinstance(graph, Batch) else graph
-        if whole.n_nodes != self.n_nodes and self.bound:
+        whole = graph.full_graph if isinstance(graph, Batch) else graph
+        if whole.n_nodes != self.n_nodes and self.transductive_reason:
             raise HeterophilyError(
                 f"{self.recipe.name} {self.bound}: it was built for {self.n_nodes} nodes and cannot "
                 f"take the {whole.n_nodes} of {graph.name}; fit it anew, or choose another model"

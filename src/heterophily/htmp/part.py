@@ -84,7 +84,7 @@ class Sizes:
     layer: int = 0  # counted from 1; 0 before the layers
     n_layers: int = 0
     heads: int = 1
-    indicator: Any = None  # of the channel, for a guidance with a weight per entry
+    adjacency: Any = None  # of the channel, for a guidance with a weight per entry
 
     @property
     def is_last(self) -> bool:
@@ -104,16 +104,16 @@ class Context:
     graph: Graph
     x: Any  # X, normalised as the settings say
     training: bool
-    common: Any  # weights that a part shares between layers
-    first: Any = None  # Z⁰
+    shared_weights: Any  # weights that a part shares between layers
+    initial: Any = None  # Z⁰
     layer: int = 0
-    n_prototypes: int = 0  # rows at the end of every state that are not nodes
-    notes: dict[str, list[Any]] = field(default_factory=dict)  # what losses read
-    memory: dict[Any, Any] = field(default_factory=dict)  # what parts carry across layers
+    n_virtual: int = 0  # rows at the end of every state that are not nodes
+    aux_outputs: dict[str, list[Any]] = field(default_factory=dict)  # what losses read
+    carry: dict[Any, Any] = field(default_factory=dict)  # what parts carry across layers
 
-    def note(self, key: str, value: Any) -> None:
+    def add_aux_output(self, key: str, value: Any) -> None:
         """Leave something for a loss of the recipe."""
-        self.notes.setdefault(key, []).append(value)
+        self.aux_outputs.setdefault(key, []).append(value)
 
 
 class Weights(nn.Module):
@@ -134,46 +134,46 @@ class Dense(nn.Module):
         o: int,
         *,
         bias: bool = True,
-        law: str = "linear",
-        bias_law: str = "",
+        init: str = "linear",
+        bias_init: str = "",
         gain: float = 1.0,
     ) -> None:
         super().__init__()
-        self.weight = matrix(i, o, law, gain=gain)
-        self.bias = vector(i, o, bias_law or law) if bias else None
+        self.weight = init_matrix(i, o, init, gain=gain)
+        self.bias = init_bias(i, o, bias_init or init) if bias else None
 
     def forward(self, x: Features) -> Tensor:
         """X W + b."""
         return product(x, self.weight, self.bias)
 
 
-def matrix(i: int, o: int, law: str = "glorot", *, gain: float = 1.0) -> nn.Parameter:
+def init_matrix(i: int, o: int, init: str = "glorot", *, gain: float = 1.0) -> nn.Parameter:
     """A weight matrix (i, o): `linear` ±1/√i, `uniform_out` ±1/√o, `glorot` ±√(6/(i+o)), .."""
     bounds = {"linear": max(i, 1) ** -0.5, "uniform_out": o**-0.5, "glorot": (6 / (i + o)) ** 0.5}
-    if law == "glorot_normal":
+    if init == "glorot_normal":
         return nn.Parameter(torch.randn(i, o) * gain * (2 / (i + o)) ** 0.5)
-    return uniform(bounds[law], i, o)
+    return init_uniform(bounds[init], i, o)
 
 
-def uniform(bound: float, *shape: int) -> nn.Parameter:
+def init_uniform(bound: float, *shape: int) -> nn.Parameter:
     """A weight drawn uniformly from ±bound."""
     return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
 
 
-def scalar(value: float) -> nn.Parameter:
+def init_scalar(value: float) -> nn.Parameter:
     """A learned number."""
     return nn.Parameter(torch.tensor(float(value)))
 
 
-def vector(i: int, o: int, law: str) -> nn.Parameter:
+def init_bias(i: int, o: int, init: str) -> nn.Parameter:
     """A bias (o) beside a matrix (i, o): `linear` and `uniform_out` as the matrix, else zero."""
-    if law == "glorot_row":  # drawn as a (1, o) matrix
-        return nn.Parameter(matrix(1, o).detach()[0])
+    if init == "glorot_row":  # drawn as a (1, o) matrix
+        return nn.Parameter(init_matrix(1, o).detach()[0])
     bounds = {"linear": max(i, 1) ** -0.5, "uniform_out": o**-0.5}
-    return nn.Parameter(torch.empty(o).uniform_(-1, 1) * bounds.get(law, 0.0))
+    return nn.Parameter(torch.empty(o).uniform_(-1, 1) * bounds.get(init, 0.0))
 
 
-def drop(state: Features, rate: float, *, training: bool) -> Any:
+def apply_dropout(state: Features, rate: float, *, training: bool) -> Any:
     """drop_p: inverted dropout while training, on stored entries if the state is sparse."""
     if not training or not rate:
         return state

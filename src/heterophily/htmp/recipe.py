@@ -66,8 +66,8 @@ class Head:
 
     kind: Text = "linear"
     bias: bool = True
-    law: str = "linear"
-    bias_law: str = ""
+    init: str = "linear"
+    bias_init: str = ""
     gain: float = 1.0
 
     def __post_init__(self) -> None:

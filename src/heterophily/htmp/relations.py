@@ -11,9 +11,9 @@ from heterophily.core.sparse import Matrix, Pattern, sddmm
 from heterophily.htmp.algorithms.homophily_degrees import homophily
 from heterophily.htmp.guidance import ChannelInput, Guidance, SymmetricMean, degree_sums, pattern_of
 from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.htmp.part import Dense, Number, Sizes, Text, choose, scalar
+from heterophily.htmp.part import Dense, Number, Sizes, Text, choose, init_scalar
 
-FLOOR = 1e-8  # of a product of two lengths
+EPSILON = 1e-8  # of a product of two lengths
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class SignedSimilarity(Guidance):
 
     sign: int = 1
     normalisation: Text = "symmetric"
-    looks = False
+    depends_on = "messages"
     kind = "RelaEst"
 
     def __post_init__(self) -> None:
@@ -38,26 +38,26 @@ class SignedSimilarity(Guidance):
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """Numbers a and b of the positive relation, which the negative one shares."""
-        return {} if self.sign < 0 else {"a": scalar(0.5), "b": scalar(0.0)}
+        return {} if self.sign < 0 else {"a": init_scalar(0.5), "b": init_scalar(0.0)}
 
     def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """One value per edge."""
-        memory, key = seen.scene.memory, ("similarity", seen.scene.layer)
-        if key not in memory:
+        carry, key = seen.context.carry, ("similarity", seen.context.layer)
+        if key not in carry:
             weight, delta = self.structure(seen)
-            cosine = cosines(seen.pattern, seen.message)
-            memory[key] = weight * F.softplus(w.a * delta + w.b), cosine
-        scale, cosine = memory[key]
+            cosine = cosines(seen.pattern, seen.messages)
+            carry[key] = weight * F.softplus(w.a * delta + w.b), cosine
+        scale, cosine = carry[key]
         # ±relu(±e) is the positive or the negative part of e.
         return scale * (cosine.clamp_min(0) if self.sign > 0 else cosine.clamp_max(0))
 
     def structure(self, seen: ChannelInput) -> tuple[Tensor, Tensor]:
         """Â_ij on the edges and δ_ij, which may be one number for all, once per graph."""
-        graph = seen.scene.graph
+        graph = seen.context.graph
 
         def compute() -> tuple[Tensor, Tensor]:
-            times = 1 if seen.importance is None else seen.importance
-            receivers, senders = (sums + 1 for sums in degree_sums(seen.indicator))
+            times = 1 if seen.sampling_weight is None else seen.sampling_weight
+            receivers, senders = (sums + 1 for sums in degree_sums(seen.adjacency))
             rows = receivers.index_select(0, seen.pattern.rows)
             if self.normalisation == "row":
                 return times / rows, rows.new_zeros(())
@@ -75,12 +75,12 @@ def cosines(pattern: Pattern, state: Tensor) -> Tensor:
     """
     lengths = state.norm(dim=1, keepdim=True)
     known = lengths.detach()
-    if bool(((known == 0) | (known > FLOOR**0.5)).all()):
-        unit = torch.where(known > 0, state / lengths.clamp_min(FLOOR**0.5), 0.0)
+    if bool(((known == 0) | (known > EPSILON**0.5)).all()):
+        unit = torch.where(known > 0, state / lengths.clamp_min(EPSILON**0.5), 0.0)
         return sddmm(pattern, unit, unit)
     product = sddmm(pattern, lengths, lengths)
     dots = torch.where(product > 0, sddmm(pattern, state, state), 0.0)
-    return dots / product.clamp_min(FLOOR)
+    return dots / product.clamp_min(EPSILON)
 
 
 @dataclass(frozen=True)
@@ -95,42 +95,42 @@ class EstimatedHomophily(Guidance):
     topology_weight: float = 1.0  # ξ
     width: Number = 64  # of the attribute model
     weight_per_entry = True
-    reads = False
+    depends_on = "network"
     full_graph_reason = (
         "it learns a weight for every pair of nodes and divides by sums of whole rows"
     )
     symbol = "B^re"
     kind = "RelaEst"
 
-    def common(self, size: Sizes) -> dict[str, nn.Module]:
+    def shared_weights(self, size: Sizes) -> dict[str, nn.Module]:
         """The attribute model log P = log_softmax((X W_a + b_a) W_b + b_b)."""
         d, graph = int(self.width), size.graph
         return {"attributes": AttributeModel(graph.n_features, d, graph.n_classes)}
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """Θ, 1 on A + I and 0 on the other entries of B."""
-        pattern = pattern_of(size.indicator)
-        near = WithSelf().indicator(size.graph)
+        pattern = pattern_of(size.adjacency)
+        near = WithSelf().adjacency(size.graph)
         return {"mask": nn.Parameter(_membership(pattern, pattern_of(near)))}
 
     def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """G on the entries of B."""
-        assert isinstance(seen.indicator, Matrix)
-        pattern, counts, scene = seen.pattern, seen.indicator.values, seen.scene
-        if "similarity" not in scene.memory:
-            log_p = scene.common.attributes(scene.x)
-            scene.note("attribute log-probabilities", log_p)
+        assert isinstance(seen.adjacency, Matrix)
+        pattern, counts, context = seen.pattern, seen.adjacency.values, seen.context
+        if "similarity" not in context.carry:
+            log_p = context.shared_weights.attributes(context.x)
+            context.add_aux_output("attribute log-probabilities", log_p)
             p = log_p.exp()
-            scene.memory["similarity"] = sddmm(pattern, p, p)
+            context.carry["similarity"] = sddmm(pattern, p, p)
         relation, topology = homophily(
             pattern,
             counts,
             w.mask,
-            scene.memory["similarity"],
+            context.carry["similarity"],
             attribute_weight=self.attribute_weight,
             topology_weight=self.topology_weight,
         )
-        scene.note("topology", (pattern, topology))
+        context.add_aux_output("topology", (pattern, topology))
         return relation
 
 
@@ -167,7 +167,7 @@ class ClosedFormCoefficients(Guidance):
     def __post_init__(self) -> None:
         choose("variant", self.variant, ("glognn", "glognn++"))
 
-    def common(self, size: Sizes) -> dict[str, nn.Parameter]:
+    def shared_weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """λ (n_orders), and s, the diagonal of Σ, for the `++` variant."""
         orders, k = int(self.n_orders), size.n_classes
         found = {"orders": nn.Parameter(torch.full((orders,), 1 / orders))}
@@ -177,8 +177,8 @@ class ClosedFormCoefficients(Guidance):
 
     def operator(self, seen: ChannelInput, w: Any) -> "LowRankOperator":
         """Z*, as something with `@`."""
-        filter_ = SymmetricMean().remembered(seen.scene.graph, seen.channel, seen.indicator)
-        return LowRankOperator(self, filter_, seen.scene.first, seen.scene.common)
+        filter_ = SymmetricMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
+        return LowRankOperator(self, filter_, seen.context.initial, seen.context.shared_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ class LowRankOperator:
 
     form: ClosedFormCoefficients
     filter: Matrix
-    first: Tensor
+    initial: Tensor
     w: Any
 
     def __matmul__(self, h: Tensor) -> Tensor:
@@ -203,7 +203,9 @@ class LowRankOperator:
         for weight in self.w.orders:
             spread = self.filter @ spread
             total = total + weight * spread
-        return c * (h * s) @ t + self.form.beta * total - self.form.gamma * c * (self.first * s) @ t
+        return (
+            c * (h * s) @ t + self.form.beta * total - self.form.gamma * c * (self.initial * s) @ t
+        )
 
 
 def _membership(pattern: Pattern, inner: Pattern) -> Tensor:

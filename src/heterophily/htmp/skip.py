@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heterophily.htmp.part import Context, Dense, Flag, Number, Sizes, drop
+from heterophily.htmp.part import Context, Dense, Flag, Number, Sizes, apply_dropout
 
 
 @dataclass(frozen=True)
@@ -22,22 +22,22 @@ class DecayedResidual:
     exponent: float = 3.0  # e
     dropout: Number = 0.0
     decay: Flag = True
-    least_layers = 2
+    min_layers = 2
     carried_keys = ("carried",)  # kept in the memory of a scene from layer to layer, per node
 
     def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """W_0 (F, d) and b_0."""
         return {"first": Dense(size.d_in, size.d_out)}
 
-    def __call__(self, state: Any, w: Any, scene: Context) -> Tensor:
+    def __call__(self, state: Any, w: Any, context: Context) -> Tensor:
         """What layer l hears instead of the output q of the layer before."""
-        memory, layer = scene.memory, scene.layer
+        carry, layer = context.carry, context.layer
         if layer == 1:
-            memory["carried"] = F.elu(w.first(state))
+            carry["carried"] = F.elu(w.first(state))
             return state
-        opened = drop(F.elu(state), self.dropout, training=scene.training)
-        memory["carried"] = memory["carried"] + self.coefficient(layer) * opened
-        return memory["carried"]
+        opened = apply_dropout(F.elu(state), self.dropout, training=context.training)
+        carry["carried"] = carry["carried"] + self.coefficient(layer) * opened
+        return carry["carried"]
 
     def coefficient(self, layer: int) -> float:
         """c_l."""

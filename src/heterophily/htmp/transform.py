@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from heterophily.core.dense import product
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.part import Flag, Number, Sizes, Text, choose, matrix, vector
+from heterophily.htmp.part import Flag, Number, Sizes, Text, choose, init_bias, init_matrix
 
 Heard = Sequence[Any]
 
@@ -30,15 +30,17 @@ class Transform:
         """Number H of heads that messages have, 0 for messages without heads."""
         return 0
 
-    def spread(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
+    def forward(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
         """U_r = Z W_r for each channel, before aggregation."""
         return list(heard)
 
-    def settle(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
+    def after_aggregation(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
         """What is left to do after aggregation: join heads, add biases."""
         return list(messages)
 
-    def finish(self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int) -> Tensor:
+    def after_combine(
+        self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int
+    ) -> Tensor:
         """What is left to do after COMBINE."""
         return state
 
@@ -64,13 +66,13 @@ class Linear(Transform):
     """
 
     bias: str = "after"
-    law: str | tuple[str, ...] = "glorot"
-    bias_law: str = ""
-    biased: tuple[int, ...] | None = None
+    init: str | tuple[str, ...] = "glorot"
+    bias_init: str = ""
+    bias_channels: tuple[int, ...] | None = None
     n_heads: Number = 0
-    last_heads: int | None = None
+    n_heads_last_layer: int | None = None
     merge: Text = "concat"
-    heads_apart: bool = False
+    init_per_head: bool = False
     kernel_merge: Text = "add"
     gain: float = 1.0
 
@@ -80,23 +82,27 @@ class Linear(Transform):
 
     def heads(self, size: Sizes) -> int:
         """H of this layer."""
-        if size.is_last and self.last_heads is not None:
-            return self.last_heads
+        if size.is_last and self.n_heads_last_layer is not None:
+            return self.n_heads_last_layer
         return int(self.n_heads)
 
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
         """W_r (d_in, d_out) and b_r (d_out), with one column block per head."""
         found = {}
         for r, channel in enumerate(channels):
-            law = self.law if isinstance(self.law, str) else self.law[min(r, len(self.law) - 1)]
-            rows = size.graph.n_nodes if channel.hears == "nodes" else size.d_in
+            init = (
+                self.init if isinstance(self.init, str) else self.init[min(r, len(self.init) - 1)]
+            )
+            rows = size.graph.n_nodes if channel.input == "nodes" else size.d_in
             columns = self._columns(size, r)
-            blocks = max(self.heads(size), 1) if self.heads_apart else 1
-            drawn = [matrix(rows, columns // blocks, law, gain=self.gain) for _ in range(blocks)]
+            blocks = max(self.heads(size), 1) if self.init_per_head else 1
+            drawn = [
+                init_matrix(rows, columns // blocks, init, gain=self.gain) for _ in range(blocks)
+            ]
             found[f"W{r}"] = nn.Parameter(torch.cat([block.detach() for block in drawn], dim=1))
-            if self.bias != "none" and (self.biased is None or r in self.biased):
+            if self.bias != "none" and (self.bias_channels is None or r in self.bias_channels):
                 width = size.d_out if self._averages(size) else columns
-                found[f"b{r}"] = vector(rows, width, self.bias_law or law)
+                found[f"b{r}"] = init_bias(rows, width, self.bias_init or init)
         return found
 
     def _columns(self, size: Sizes, r: int) -> int:
@@ -109,7 +115,7 @@ class Linear(Transform):
     def _early(self, size: Sizes) -> bool:
         return self.bias == "before" or (self.bias == "hidden" and not size.is_last)
 
-    def spread(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
+    def forward(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
         """Z W_r, shaped (N, H, d) if there are heads."""
         found = []
         for r, state in enumerate(heard):
@@ -121,7 +127,7 @@ class Linear(Transform):
             found.append(message.view(len(message), heads, -1) if heads else message)
         return found
 
-    def settle(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
+    def after_aggregation(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
         """Join the heads and add b_r."""
         found = []
         for r, message in enumerate(messages):
@@ -145,17 +151,20 @@ class SharedLinear(Linear):
         """W0 and b0."""
         return super().weights(size, channels[:1])
 
-    def spread(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
+    def forward(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
         """Z W, computed once for channels that hear the same state."""
         found: dict[int, Any] = {}
         for state in heard:
             if id(state) not in found:
-                found[id(state)] = super().spread([state], w, size)[0]
+                found[id(state)] = super().forward([state], w, size)[0]
         return [found[id(state)] for state in heard]
 
-    def settle(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
+    def after_aggregation(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
         """Add b to every message."""
-        return [super(SharedLinear, self).settle([message], w, size)[0] for message in messages]
+        return [
+            super(SharedLinear, self).after_aggregation([message], w, size)[0]
+            for message in messages
+        ]
 
 
 @dataclass(frozen=True)
@@ -171,9 +180,11 @@ class NearIdentity(Transform):
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
         """W (d, d), or (2d, d) for the star."""
         d = size.d_in
-        return {"W": matrix(2 * d if self.star else d, d, "uniform_out")}
+        return {"W": init_matrix(2 * d if self.star else d, d, "uniform_out")}
 
-    def finish(self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int) -> Tensor:
+    def after_combine(
+        self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int
+    ) -> Tensor:
         """θ T W + (1 - θ) T."""
         theta = math.log(self.decay / layer + 1)
         weight, first, propagated = theta * w.W, messages[0], messages[-1]

@@ -11,7 +11,7 @@ from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.transform import Linear
 
 EXTRA = Setting("extra_self_loop")
-STRUCTURE = replace((Raw(loops=EXTRA) * Ones()).hearing("nodes"), activation="after")
+STRUCTURE = replace((Raw(self_loops=EXTRA) * Ones()).with_input("nodes"), activation="after")
 
 ACM_GCN = Recipe(
     name="acm-gcn",
@@ -24,7 +24,7 @@ ACM_GCN = Recipe(
         STRUCTURE.only_when(Setting("structure_channel")),
     ),
     combine=AdaptiveSum(norm=Setting("layer_norm_in_attention")),
-    transform=Linear(bias="none", law="uniform_out"),
+    transform=Linear(bias="none", init="uniform_out"),
     message_activation=Setting("relu_first"),
     equation="Z = κ Σ_c α_c ⊙ H_c, H_L = relu(P Z W_L), H_H = relu((I-P) Z W_H), H_I = relu(Z W_I), "
     "P = R(A + I), α = softmax([sig(H_c a_c)] V / C)",

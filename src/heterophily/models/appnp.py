@@ -14,7 +14,7 @@ APPNP = Recipe(
     title="APPNP",
     paper="Gasteiger et al., Predict then propagate: graph neural networks meet personalized "
     "PageRank, ICLR 2019",
-    channels=((Ego() * Ones()).hearing("first"), WithSelf() * SymmetricMean()),
+    channels=((Ego() * Ones()).with_input("initial"), WithSelf() * SymmetricMean()),
     combine=WeightedAdd(Setting("teleport")),
     encoder=Predict(bias=False, dropout=Setting("dropout")),
     transform=NoTransform(),

@@ -67,7 +67,7 @@ SAGE = Recipe(
     paper="Hamilton et al., Inductive representation learning on large graphs, NeurIPS 2017",
     channels=(Ego() * Ones(), Raw() * RowMean()),
     combine=Add(),
-    transform=Linear(law="linear", biased=(1,)),
+    transform=Linear(init="linear", bias_channels=(1,)),
     equation="Z = Z W_0 + R Z W_1 + b",
 )
 
@@ -85,7 +85,7 @@ LINKX = Recipe(
     channels=(Ego() * Ones(),),
     combine=SingleChannel(),
     encoder=LINKXEncoder(),
-    transform=Linear(law="linear"),
+    transform=Linear(init="linear"),
     dropout=Dropout(layer=P),
     equation="Z⁰ = relu([h_A ‖ h_X] W + b + h_A + h_X), h_A = A W_A + b_A, h_X = X W_X + b_X; then an MLP",
     settings={"n_layers": 1, "weight_decay": 1e-3},

@@ -24,14 +24,14 @@ CMGNN = Recipe(
     channels=(
         Ego() * Ones(),
         Raw() * RowMean(),
-        (Prototypes() * CompatibilityWeights()).hearing("prototypes"),
+        (Prototypes() * CompatibilityWeights()).with_input("prototypes"),
     ),
     combine=DegreeGatedSum(),
     fuse=ConcatLayers(),
     encoder=Setting(
         "structure", choose=(FeaturesAndStructure(P, Setting("structure_dropout")), Embed())
     ),
-    transform=Linear(bias="none", law="uniform_out"),
+    transform=Linear(bias="none", init="uniform_out"),
     head=Head(),
     dropout=Dropout(input=P, head=P),
     activation="none",

@@ -15,11 +15,13 @@ FAGCN = Recipe(
     name="fagcn",
     title="FAGCN",
     paper="Bo et al., Beyond low-frequency information in graph convolutional networks, AAAI 2021",
-    channels=((Ego() * Ones()).hearing("first"), Raw() * SignedAttention()),
+    channels=((Ego() * Ones()).with_input("initial"), Raw() * SignedAttention()),
     combine=WeightedAdd(Setting("ego_weight"), 1.0),
-    encoder=Embed(law="glorot_normal", bias_law="linear", gain=1.414, dropout=P, drop_output=True),
+    encoder=Embed(
+        init="glorot_normal", bias_init="linear", gain=1.414, dropout=P, drop_output=True
+    ),
     transform=NoTransform(),
-    head=Head(law="glorot_normal", bias_law="linear", gain=1.414),
+    head=Head(init="glorot_normal", bias_init="linear", gain=1.414),
     dropout=Dropout(input=P, edge=P),
     activation="none",
     equation="Z^l = ε Z⁰ + Σ_j drop(tanh(w_l·[Z_i ‖ Z_j] + c_l) / √(d_i d_j)) Z_j^(l-1)",

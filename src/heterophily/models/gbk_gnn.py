@@ -9,7 +9,7 @@ from heterophily.htmp.part import Setting
 from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.transform import Linear
 
-NEIGHBORS = Raw(loops=Setting("gate_self_loops"))
+NEIGHBORS = Raw(self_loops=Setting("gate_self_loops"))
 
 GBK_GNN = Recipe(
     name="gbk-gnn",
@@ -19,13 +19,13 @@ GBK_GNN = Recipe(
     channels=(
         Ego() * Ones(),
         NEIGHBORS * Gate(),
-        NEIGHBORS * Gate(other=True, hears=Setting("hetero_message")),
+        NEIGHBORS * Gate(other=True, heterophilous_message=Setting("hetero_message")),
     ),
     combine=Add(),
     transform=Linear(
-        law=("linear", "glorot", "glorot"),
-        bias_law="linear",
-        biased=(1, 2),
+        init=("linear", "glorot", "glorot"),
+        bias_init="linear",
+        bias_channels=(1, 2),
         kernel_merge=Setting("kernel_merge"),
     ),
     dropout=Dropout(layer=Setting("dropout")),

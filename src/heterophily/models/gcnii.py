@@ -15,7 +15,7 @@ GCNII = Recipe(
     name="gcnii",
     title="GCNII",
     paper="Chen et al., Simple and deep graph convolutional networks, ICML 2020",
-    channels=((Ego() * Ones()).hearing("first"), WithSelf() * SymmetricMean()),
+    channels=((Ego() * Ones()).with_input("initial"), WithSelf() * SymmetricMean()),
     combine=WeightedAdd(Setting("initial_residual")),
     encoder=Embed(),
     transform=NearIdentity(decay=Setting("identity_decay"), star=Setting("star")),

@@ -21,7 +21,7 @@ GGCN = Recipe(
         Signed(-1) * SignedSimilarity(-1, Setting("normalisation")),
     ),
     combine=GlobalSum(),
-    transform=SharedLinear(bias="before", law="linear"),
+    transform=SharedLinear(bias="before", init="linear"),
     skip=DecayedResidual(Setting("decay_rate"), dropout=Setting("dropout")),
     dropout=Dropout(input=Setting("dropout")),
     activation="none",

@@ -16,7 +16,7 @@ GLOGNN = Recipe(
     paper="Li et al., Finding global homophily in graph neural networks when meeting heterophily, "
     "ICML 2022",
     channels=(
-        (Ego() * Ones()).hearing("first"),
+        (Ego() * Ones()).with_input("initial"),
         AllPairs()
         * ClosedFormCoefficients(
             *(Setting(name) for name in ("alpha", "beta", "gamma", "n_orders", "variant"))

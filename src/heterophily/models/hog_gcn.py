@@ -21,7 +21,7 @@ HOG_GCN = Recipe(
         * EstimatedHomophily(width=Setting("attribute_width")),
     ),
     combine=LearnedAdd(),
-    transform=Linear(bias="none", law="uniform_out"),
+    transform=Linear(bias="none", init="uniform_out"),
     head=Head(),
     dropout=Dropout(layer=Setting("dropout")),
     widths=(Setting("width"), Setting("second_width")),

@@ -18,7 +18,7 @@ MIXHOP = Recipe(
     "neighborhood mixing, ICML 2019",
     channels=tuple(Power(j, EXTRA) * SymmetricMean() for j in range(3)),
     combine=Concat(),
-    transform=Linear(bias="hidden", bias_law="glorot_row"),
+    transform=Linear(bias="hidden", bias_init="glorot_row"),
     head=Head(),
     dropout=Dropout(message=Setting("dropout")),
     activation="none",

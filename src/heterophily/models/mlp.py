@@ -11,7 +11,7 @@ MLP = Recipe(
     title="MLP",
     paper="Rumelhart et al., Learning representations by back-propagating errors, Nature 1986",
     channels=(Ego() * Ones(),),
-    transform=Linear(law="linear"),
+    transform=Linear(init="linear"),
     equation="Z^l = relu(drop(Z^(l-1)) W_l + b_l)",
     settings={"learning_rate": 0.01, "weight_decay": 0.0},
     space={

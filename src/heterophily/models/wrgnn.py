@@ -9,7 +9,7 @@ from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.transform import Linear
 
 MAX_DEPTH = 10
-WITHIN = Attention(aggregate=Setting("aggregate"), law="relation")
+WITHIN = Attention(aggregate=Setting("aggregate"), init="relation")
 
 WRGNN = Recipe(
     name="wrgnn",
@@ -27,7 +27,7 @@ WRGNN = Recipe(
         ),
     ),
     combine=Add(),
-    transform=Linear(biased=(0,)),
+    transform=Linear(bias_channels=(0,)),
     dropout=Dropout(layer=Setting("dropout")),
     equation="Z = Z W_0 + b + Σ_r M_r, M_r[i] = mean or sum over j in N_r(i) of α_ij ω_ij U_j, U = Z W_r",
     settings={

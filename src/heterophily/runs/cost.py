@@ -36,4 +36,4 @@ def _entries(channel: Channel, graph: Graph) -> float:
     entries = float(graph.symmetric.n_entries * max(hood.power, 1))
     if isinstance(hood, CommonNeighbors) or (isinstance(hood, Hop | PathCounts) and hood.k > 1):
         entries = min(float(graph.symmetric.degrees.double().square().sum()), float(n * n))
-    return entries * (LEARNED if guidance.reads or guidance.weight_per_entry else 1)
+    return entries * (LEARNED if guidance.depends_on != "graph" else 1)

@@ -120,7 +120,7 @@ MENU: dict[str, Space] = {
     "combine_two": Choice(*TWO),
     "combine_many": Choice(*MANY),
     "combine_predictions": Choice(*SUMS),
-    "ego_hears": Choice("previous", "first"),
+    "ego_input": Choice("previous", "initial"),
     "transform": Choice("own", "keep"),
     "fuse": Choice(*FUSES),
     "fuse_wide": Choice("last", "concat"),
@@ -132,7 +132,7 @@ MENU: dict[str, Space] = {
 
 DEFAULTS = {
     **{name: False for name, options in MENU.items() if options == SWITCH},
-    **{"ego": True, "ego_hears": "previous", "transform": "own", "relu": "before"},
+    **{"ego": True, "ego_input": "previous", "transform": "own", "relu": "before"},
     **{name: COMMON[name] for name in SETTINGS},
     "discrimination_weight": 0.01,
 }
@@ -234,11 +234,11 @@ def mechanism(ask: Ask) -> Recipe:
     encoder = ask("encoder")
     predicts, raw = encoder == "predict", encoder == "raw"
     channels, believes = _channels(ask, encoder)
-    structured = any(channel.hears == "nodes" for channel in channels)
+    structured = any(channel.input == "nodes" for channel in channels)
     combine = _combine(ask, len(channels), predicts=predicts)
     wide = isinstance(combine, Concat)
     if isinstance(channels[0].neighborhood, Ego) and not raw and not wide:
-        channels = (channels[0].hearing(ask("ego_hears")), *channels[1:])
+        channels = (channels[0].with_input(ask("ego_input")), *channels[1:])
     keeps = predicts or (not (raw or wide or structured) and ask("transform") == "keep")
     message, layer = RELU["none" if predicts else ask("relu")]
     return Recipe(
@@ -276,13 +276,13 @@ def _channels(ask: Ask, encoder: str) -> tuple[tuple[Channel, ...], bool]:
     # The prototypes are rows of the state, which other encoders have no room for.
     believes = bool(encoder in ("features", "both") and ask("prototypes"))
     if believes:
-        found.append((Prototypes() * CompatibilityWeights()).hearing("prototypes"))
+        found.append((Prototypes() * CompatibilityWeights()).with_input("prototypes"))
     elif ask("similar_features"):
         hood = FeatureNeighbors(k=10, weighted=False)
         found += _guided(hood, ask("similar_features_average"))
     # A learned row per node has none for prototypes, and d columns, not K.
     if not believes and encoder != "predict" and ask("structure"):
-        structure = (Raw() * Ones()).hearing("nodes")
+        structure = (Raw() * Ones()).with_input("nodes")
         found.append(replace(structure, activation="after"))
     # Without any other channel a node hears at least itself.
     ego = (Ego() * Ones(),) if not found or ask("ego") else ()

@@ -84,7 +84,9 @@ def _channel(channel: Channel, homes: dict[str, set[str]]) -> str:
     parts = (channel.neighborhood, channel.guidance)
     product = " * ".join(_expression(part, homes) for part in parts)
     return (
-        product if channel.hears == "previous" else f"({product}).hearing({_quoted(channel.hears)})"
+        product
+        if channel.input == "previous"
+        else f"({product}).with_input({_quoted(channel.input)})"
     )
 
 

@@ -130,7 +130,7 @@ def works(recipe: Recipe, graph: Graph, settings: Mapping[str, Any]) -> bool:
     nodes = graph.labeled.nonzero().squeeze(1)
     try:
         network = build(recipe, graph, **settings)
-        network.begin(graph, nodes)
+        network.initialize_states(graph, nodes)
         logits = network(graph)
         loss = network.loss(logits, graph, nodes)
     except BROKEN:
@@ -160,7 +160,7 @@ def _is_live(channel: Channel, decided: Recipe) -> bool:
 
 def _names_of(channels: Sequence[Channel]) -> list[str]:
     """The neighborhood, then with the guidance, then with a number, until no two are alike."""
-    hoods = [c.neighborhood.symbol if c.hears != "nodes" else "structure channel" for c in channels]
+    hoods = [c.neighborhood.symbol if c.input != "nodes" else "structure channel" for c in channels]
     pairs = [f"{hood} ⊙ {c.symbol}" for hood, c in zip(hoods, channels, strict=True)]
     names = [h if hoods.count(h) == 1 else p for h, p in zip(hoods, pairs, strict=True)]
     return [
@@ -187,7 +187,7 @@ def _words(loss: Any) -> str:
 
 def _without_structure(recipe: Recipe, decided: Recipe) -> dict[str, Recipe]:
     encoder = decided.encoder
-    if not encoder.needs_structure:
+    if not encoder.uses_structure:
         return {}
     plain = Predict(dropout=encoder.dropout) if isinstance(encoder, Predict) else Embed()
     name = f"{recipe.name} without structure input"

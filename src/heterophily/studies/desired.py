@@ -98,7 +98,7 @@ def desired_compatibility(network: Network, graph: Graph, *, ego: bool = False) 
 
 def way_of(recipe: Recipe) -> str:
     """`propagation` or `mixing`: how T follows from the weights; an error if it does not."""
-    heard = [c for c in recipe.channels if c.hears in ("previous", "first")]
+    heard = [c for c in recipe.channels if c.input in ("previous", "initial")]
     fixed = all(isinstance(c.guidance, FIXED) for c in heard)
     if fixed and not recipe.separate and recipe.skip is None:
         known = isinstance(recipe.combine, SingleChannel | Add | WeightedAdd)
@@ -122,11 +122,11 @@ def _is_linear(recipe: Recipe) -> bool:
 
 def propagated(network: Network, c: Tensor) -> Tensor:
     """T C = FUSE(C, Z¹, .., Z^L), the layers of the network run on C in place of Z⁰."""
-    scene = _scene(network)
+    context = _scene(network)
     states = [c]
     for number, layer in enumerate(cast("Any", network.stacks[0]), start=1):
-        scene.layer = number
-        states.append(layer({"previous": states[-1], "first": c}, scene))
+        context.layer = number
+        states.append(layer({"previous": states[-1], "initial": c}, context))
     fused: Tensor = network.recipe.fuse(states, network.fuse)
     return fused
 
@@ -136,16 +136,16 @@ def mixed(network: Network, c: Tensor, *, ego: bool) -> Tensor:
 
     Prototypes have their class as label, so the supplementary channel of CMGNN contributes α ⊙ B_sup.
     """
-    scene, recipe = _scene(network), network.recipe
+    context, recipe = _scene(network), network.recipe
     own = torch.eye(c.shape[1], dtype=c.dtype, device=c.device)
-    every = torch.cat([c, own]) if scene.n_prototypes else c
+    every = torch.cat([c, own]) if context.n_virtual else c
     total = torch.zeros_like(every)
     for weight, channel in zip(mixing_weights(network), recipe.channels, strict=True):
         alone = isinstance(channel.neighborhood, Ego) and len(recipe.channels) > 1
-        if channel.hears == "nodes" or (alone and not ego):
+        if channel.input == "nodes" or (alone and not ego):
             continue
-        heard = own if channel.hears == "prototypes" else every
-        total = total + weight * (_operator(channel, scene) @ heard)
+        heard = own if channel.input == "prototypes" else every
+        total = total + weight * (_operator(channel, context) @ heard)
     return total
 
 
@@ -153,24 +153,24 @@ def mixing_weights(network: Network) -> list[Any]:
     """α_r per channel of the last layer, (N, 1) each or one number, after an evaluation."""
     combine, count = network.recipe.combine, len(network.recipe.channels)
     if isinstance(combine, AdaptiveSum | DegreeGatedSum):
-        return list(_scene(network).notes["alpha"][-1].split(1, dim=1))
+        return list(_scene(network).aux_outputs["alpha"][-1].split(1, dim=1))
     if isinstance(combine, WeightedAdd):
         return [combine.first, 1 - combine.first if combine.second is None else combine.second]
     return [1.0] * count
 
 
-def _operator(channel: Channel, scene: Context) -> Any:
-    graph, hood = scene.graph, channel.neighborhood
-    indicator = graph.cached(hood, lambda: hood.indicator(graph))
+def _operator(channel: Channel, context: Context) -> Any:
+    graph, hood = context.graph, channel.neighborhood
+    adjacency = graph.cached(hood, lambda: hood.adjacency(graph))
     nothing: Any = None  # fixed guidance does not look at states
     return channel.guidance.operator(
-        ChannelInput(channel, indicator, nothing, nothing, scene), None
+        ChannelInput(channel, adjacency, nothing, nothing, context), None
     )
 
 
 def _scene(network: Network) -> Context:
-    assert network.scene is not None
-    return network.scene
+    assert network.context is not None
+    return network.context
 
 
 def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:

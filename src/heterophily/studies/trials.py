@@ -104,7 +104,7 @@ class Trial:
     @property
     def _seen(self) -> str:
         ego = all(isinstance(channel.neighborhood, Ego) for channel in self.decided.channels)
-        if not ego or self.decided.encoder.needs_structure or self.decided.belief is not None:
+        if not ego or self.decided.encoder.uses_structure or self.decided.belief is not None:
             return self.graph.checksum
         n = self.graph.n_nodes
         return self.graph.replace(adjacency=Pattern.from_edges([], [], shape=(n, n))).checksum
@@ -146,7 +146,7 @@ class Trial:
 def _is_idle(term: Any) -> bool:
     """Whether a term changes nothing: it counts 0, and draws no weights that would move later draws."""
     kind = type(term)
-    plain = kind.weights is AuxiliaryLoss.weights and kind.begin is AuxiliaryLoss.begin
+    plain = kind.weights is AuxiliaryLoss.weights and kind.initialize is AuxiliaryLoss.initialize
     return plain and not getattr(term, "weight", 1)
 
 

@@ -20,7 +20,7 @@ from heterophily.core.sparse import Matrix
 from heterophily.htmp.belief import prototype_members
 from heterophily.htmp.execution.batch import Batch
 from heterophily.htmp.execution.blockwise import BLOCK, evaluate
-from heterophily.htmp.execution.sampling import Neighbors, Sampler, fans_of
+from heterophily.htmp.execution.sampling import Neighbors, Sampler, fanouts_per_hop
 from heterophily.htmp.network import Network
 from heterophily.training.metrics import DEFAULT_METRIC, Metric
 from heterophily.training.seeds import derived_seed
@@ -58,14 +58,14 @@ class BatchTrainer(Trainer):
             metric=metric,
         )
         self.batch_size, self.neighbors = batch_size, neighbors
-        self.sampler = Sampler(self.shown, network.recipe.channels, network.encoding.structure)
-        self.fans = fans_of(neighbors, network.n_layers * self.sampler.power)
-        self.standing_for = self._weight(self.nodes["train"])
+        self.sampler = Sampler(self.shown, network.recipe.channels, network.encoder_part.structure)
+        self.fanouts = fanouts_per_hop(neighbors, network.n_layers * self.sampler.power)
+        self.n_represented = self._weight(self.nodes["train"])
 
     @property
     def facts(self) -> dict[str, Any]:
         """What a checkpoint must agree on to be continued."""
-        return {**super().facts, "batch_size": self.batch_size, "neighbors": self.fans}
+        return {**super().facts, "batch_size": self.batch_size, "neighbors": self.fanouts}
 
     def _to_device(self, graph: Graph) -> Graph:
         return graph if graph.labels.device.type == "cpu" else graph.to("cpu")
@@ -76,7 +76,7 @@ class BatchTrainer(Trainer):
             with self._mind_with_the_graph():
                 network.mind.start(self.shown, self._prototypes(nodes), nodes)
         for term, w in zip(network.recipe.losses, network.terms, strict=True):
-            term.begin(network, self.shown, nodes, w)
+            term.initialize(network, self.shown, nodes, w)
 
     def _prototypes(self, nodes: Tensor) -> Tensor:
         """X_ptt, the means of classes, from a few rows of X at a time."""
@@ -110,10 +110,10 @@ class BatchTrainer(Trainer):
         own = processes.local_share(batch)
         value = torch.zeros(1, dtype=torch.double)
         if len(own):
-            sample = self.sampler.draw(own, self.fans, generator).to(self.device)
+            sample = self.sampler.draw(own, self.fanouts, generator).to(self.device)
             seeds = torch.arange(len(own), device=self.device)
             logits = self.network(sample)
-            loss = self.network.loss(logits, sample, seeds, standing_for=self.standing_for)
+            loss = self.network.loss(logits, sample, seeds, n_represented=self.n_represented)
             loss = loss * (self._weight(own) / self._weight(batch))
             loss.backward()
             value += float(loss.detach())

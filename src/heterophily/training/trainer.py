@@ -22,7 +22,7 @@ from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.files import NO_ROOM
 from heterophily.core.graph import Graph, Split
 from heterophily.core.machine import peak_memory, return_freed_memory
-from heterophily.htmp.execution.reuse_layers import n_reusable_layers, repeats
+from heterophily.htmp.execution.reuse_layers import n_reusable_layers, training_equals_evaluation
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.network import Network, Start
 from heterophily.htmp.part import Context
@@ -132,7 +132,7 @@ class Trainer:
         self.best = EarlyStopping(patience, higher_is_better=self.metric.higher_is_better)
         self.history = History(self.metric.name)
         self.on_improvement: ImprovementCallback | None = None
-        self.repeats = False
+        self.training_equals_evaluation = False
         # The last evaluation, if it is the next training pass: its logits and what parts noted in it.
         self._pass: tuple[Tensor, Context | None] | None = None
         # Layers that training passes share with the evaluation before, and those of the last one.
@@ -196,9 +196,11 @@ class Trainer:
         return graph if graph.labels.device == self.device else graph.to(self.device)
 
     def _begin(self) -> None:
-        self.network.begin(self.shown, self.nodes["train"])
-        self.repeats = repeats(self.network, self.shown)
-        self.shared = 0 if self.repeats else n_reusable_layers(self.network, self.shown)
+        self.network.initialize_states(self.shown, self.nodes["train"])
+        self.training_equals_evaluation = training_equals_evaluation(self.network, self.shown)
+        self.shared = (
+            0 if self.training_equals_evaluation else n_reusable_layers(self.network, self.shown)
+        )
 
     def _train_epoch(self, epoch: int) -> tuple[float, Tensor]:
         """One step; the loss and the logits of the training pass."""
@@ -217,7 +219,7 @@ class Trainer:
         if self._pass is None:
             start, self._start = self._start, None
             return cast("Tensor", self.network(self.shown, start))
-        heard, self.network.scene = self._pass
+        heard, self.network.context = self._pass
         return heard
 
     def _finite(self, value: float, epoch: int) -> float:
@@ -234,15 +236,15 @@ class Trainer:
             self._start = self.network.start(self.shown, self.shared)
             with torch.no_grad():
                 return cast("Tensor", self.network(self.shown, self._start))
-        with torch.set_grad_enabled(self.repeats):
+        with torch.set_grad_enabled(self.training_equals_evaluation):
             logits: Tensor = self.network(self.shown)
-        if not self.repeats:
+        if not self.training_equals_evaluation:
             return logits
-        self._pass = logits, self.network.scene
+        self._pass = logits, self.network.context
         return logits.detach()
 
     def _update_states(self, logits: Tensor) -> None:
-        self.network.improve(self.shown, logits)
+        self.network.update_states(self.shown, logits)
 
     def _resume(self, checkpoint: Path | None) -> int:
         self._saved = time.monotonic()
@@ -280,7 +282,7 @@ class Trainer:
             self.network.load_state_dict(self.best.state)
         self.network.eval()
         # There is no next pass.
-        self.repeats, self._pass, self.shared, self._start = False, None, 0, None
+        self.training_equals_evaluation, self._pass, self.shared, self._start = False, None, 0, None
         logits = self._evaluate()
         return_freed_memory()
         labels, times = self.graph.labels, self.history.seconds

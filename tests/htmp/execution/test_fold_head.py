@@ -19,8 +19,8 @@ from heterophily.models import REGISTRY
 class Squared(Add):
     """A part of one's own, derived from a linear one."""
 
-    def __call__(self, messages, heard, w, scene):
-        return super().__call__(messages, heard, w, scene).square()
+    def __call__(self, messages, heard, w, context):
+        return super().__call__(messages, heard, w, context).square()
 
 
 PLAIN = Recipe(

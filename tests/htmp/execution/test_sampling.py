@@ -10,12 +10,12 @@ from heterophily import Graph, HeterophilyError, build
 from heterophily.htmp.execution.batch import (
     Batch,
     SampledMatrix,
-    ranges,
+    concatenated_ranges,
     rows_of,
     without_replacement,
 )
 from heterophily.htmp.execution.blockwise import evaluate, predict
-from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fans_of
+from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fanouts_per_hop
 from heterophily.htmp.guidance import Attention, ChannelInput, Ones, RowMean, SymmetricMean
 from heterophily.htmp.neighborhoods import Ego, Raw, Signed, WithSelf
 from heterophily.htmp.part import Context
@@ -51,12 +51,12 @@ def ring(*, sparse=False, n=N):
 def begun(recipe, graph, preset="published", **settings):
     torch.manual_seed(0)
     network = build(recipe, graph, preset=preset, **settings)
-    network.begin(graph, TRAIN)
+    network.initialize_states(graph, TRAIN)
     return network.eval()
 
 
 def sampler_of(network, graph):
-    return Sampler(graph, network.recipe.channels, network.encoding.structure)
+    return Sampler(graph, network.recipe.channels, network.encoder_part.structure)
 
 
 def gradients(network, graph, nodes, **options):
@@ -71,10 +71,10 @@ def test_one_batch_of_all_training_nodes_has_the_gradients_of_the_whole_graph(re
     network = begun(recipe, graph, preset)
     sampler = sampler_of(network, graph)
     hops = network.n_layers * sampler.power
-    sample = sampler.draw(TRAIN, fans_of("all", hops))
+    sample = sampler.draw(TRAIN, fanouts_per_hop("all", hops))
     assert sample.n_nodes < N or recipe.name == "wrgnn"  # whose relations reach all nodes here
     whole = gradients(network, graph, TRAIN)
-    batch = gradients(network, sample, torch.arange(len(TRAIN)), standing_for=float(len(TRAIN)))
+    batch = gradients(network, sample, torch.arange(len(TRAIN)), n_represented=float(len(TRAIN)))
     torch.testing.assert_close(batch, whole)
     torch.testing.assert_close(network(sample)[: len(TRAIN)], network(graph)[TRAIN])
 
@@ -96,7 +96,7 @@ def test_blocks_and_batches_know_the_settings_of_cmgnn(settings):
     torch.testing.assert_close(evaluate(network, graph, block=50), network(graph).detach())
     sample = sampler_of(network, graph).draw(TRAIN, [None, None])
     whole = gradients(network, graph, TRAIN)
-    batch = gradients(network, sample, torch.arange(len(TRAIN)), standing_for=float(len(TRAIN)))
+    batch = gradients(network, sample, torch.arange(len(TRAIN)), n_represented=float(len(TRAIN)))
     torch.testing.assert_close(batch, whole)
 
 
@@ -127,12 +127,12 @@ def test_settings_decide_what_can_be_divided():
     assert "norm = layer" in REGISTRY["gcn+"].with_settings(norm="batch").full_graph_reason
 
 
-def channel_matrix(guidance, hood, seeds, fan, generator, graph):
+def channel_matrix(guidance, hood, seeds, fanout, generator, graph):
     """A' ⊙ B' of drawn rows with the numbers of the whole graph, (N, N)."""
-    sample = Sampler(graph, [hood * guidance]).draw(seeds, [fan], generator)
-    scene = Context(sample, None, False, None)
+    sample = Sampler(graph, [hood * guidance]).draw(seeds, [fanout], generator)
+    context = Context(sample, None, False, None)
     seen = ChannelInput(
-        hood * guidance, sample.drawn[hood], None, torch.zeros(sample.n_nodes, 2), scene
+        hood * guidance, sample.sampled[hood], None, torch.zeros(sample.n_nodes, 2), context
     )
     dense = torch.zeros(N, N)
     operator = guidance.operator(seen, None).to_dense()
@@ -140,11 +140,11 @@ def channel_matrix(guidance, hood, seeds, fan, generator, graph):
     return dense
 
 
-@pytest.mark.parametrize("hood", [Raw(), WithSelf(), WithSelf(extra=True)], ids=repr)
+@pytest.mark.parametrize("hood", [Raw(), WithSelf(), WithSelf(double_self_loops=True)], ids=repr)
 @pytest.mark.parametrize("guidance", [RowMean(), SymmetricMean(), Ones()], ids=repr)
 def test_drawn_rows_estimate_the_whole_ones_without_bias(guidance, hood):
     graph, seeds = ring(), torch.tensor([0, 5, 14, N - 1])
-    whole = guidance.matrix(hood.indicator(graph)) if guidance != Ones() else hood.indicator(graph)
+    whole = guidance.matrix(hood.adjacency(graph)) if guidance != Ones() else hood.adjacency(graph)
     whole = (
         whole if hasattr(whole, "to_dense") else whole * torch.ones(whole.n_entries)
     ).to_dense()
@@ -164,11 +164,11 @@ def test_attention_counts_a_drawn_neighbor_for_those_it_stands_for():
     degree = int(graph.degrees[0])
     sample = Sampler(graph, [hood * Attention()]).draw(seeds, [2], torch.Generator())
     seen = ChannelInput(
-        hood * Attention(), sample.drawn[hood], None, None, Context(sample, None, False, None)
+        hood * Attention(), sample.sampled[hood], None, None, Context(sample, None, False, None)
     )
     zero = torch.zeros(sample.n_nodes)
-    share = Attention().shares(seen, zero, zero)
-    own = (sample.drawn[hood].pattern.indices == 0).nonzero().item()
+    share = Attention().softmax_scores(seen, zero, zero)
+    own = (sample.sampled[hood].pattern.indices == 0).nonzero().item()
     expected = torch.full((3,), degree / 2 / (degree + 1)).index_fill_(
         0, torch.tensor(own), 1 / (degree + 1)
     )
@@ -197,7 +197,7 @@ def test_a_sample_holds_seeds_first_and_each_node_once():
     assert torch.equal(sample.labels, graph.labels[sample.nodes])
     assert torch.equal(sample.features, graph.features[sample.nodes])
     assert torch.equal(sample.degrees, graph.degrees[sample.nodes])
-    rows = sample.drawn[Raw()].pattern
+    rows = sample.sampled[Raw()].pattern
     adjacent = graph.symmetric * torch.ones(graph.symmetric.n_entries)
     pairs = sample.nodes[rows.rows.long()], sample.nodes[rows.indices.long()]
     assert (adjacent.to_dense()[pairs] == 1).all()
@@ -211,20 +211,20 @@ def test_parts_that_share_entries_share_the_draw():
     sample = Sampler(graph, [Signed(1) * Ones(), Signed(-1) * Ones()]).draw(
         torch.tensor([0]), [2], torch.Generator()
     )
-    assert sample.drawn[Signed(1)] is sample.drawn[Signed(-1)]
+    assert sample.sampled[Signed(1)] is sample.sampled[Signed(-1)]
 
 
 def test_a_part_that_takes_a_sample_for_the_graph_is_stopped():
     sample = Batch(ring(), torch.arange(4), {})
-    with pytest.raises(HeterophilyError, match="indicator_of"):
-        Raw().indicator(sample)
+    with pytest.raises(HeterophilyError, match="adjacency_of"):
+        Raw().adjacency(sample)
 
 
 def test_padding_adds_rows_and_only_to_squares_columns():
     graph = ring()
     network = begun("cmgnn", graph, structure=True)
     sample = sampler_of(network, graph).draw(torch.arange(N), [None])
-    square, wide = (rows.padded(K) for rows in sample.drawn.values())
+    square, wide = (rows.with_empty_rows(K) for rows in sample.sampled.values())
     assert (square.shape, wide.shape) == ((N + K, N + K), (N + K, N))
     assert isinstance(square, SampledMatrix)
 
@@ -238,21 +238,27 @@ def test_rows_of_features(sparse):
 
 
 def test_ranges():
-    assert ranges(torch.tensor([4, 9, 0]), torch.tensor([2, 0, 3])).tolist() == [4, 5, 0, 1, 2]
+    assert concatenated_ranges(torch.tensor([4, 9, 0]), torch.tensor([2, 0, 3])).tolist() == [
+        4,
+        5,
+        0,
+        1,
+        2,
+    ]
 
 
 @pytest.mark.parametrize(
-    ("neighbors", "hops", "fans"),
+    ("neighbors", "hops", "fanouts"),
     [((10, 5), 3, [10, 5, 5]), ("all", 2, [None, None]), ((4, 3, 2), 2, [4, 3]), ((1,), 0, [])],
 )
-def test_fans(neighbors, hops, fans):
-    assert fans_of(neighbors, hops) == fans
+def test_fans(neighbors, hops, fanouts):
+    assert fanouts_per_hop(neighbors, hops) == fanouts
 
 
 @pytest.mark.parametrize("neighbors", [(), (3, 0), "many"])
 def test_fans_must_be_positive(neighbors):
     with pytest.raises(HeterophilyError, match="neighbors must be positive"):
-        fans_of(neighbors, 2)
+        fanouts_per_hop(neighbors, 2)
 
 
 def test_the_compiled_sampler_draws_entries_of_the_rows():

@@ -16,7 +16,7 @@ import torch
 
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.sparse import Matrix, Pattern
-from heterophily.htmp.execution.batch import ranges, without_replacement
+from heterophily.htmp.execution.batch import concatenated_ranges, without_replacement
 
 BLOCK = 2**22  # entries of one product
 TOLERANCE = 1e-9  # sums of 1/deg° that equal 1 are not above 1, however they round
@@ -158,7 +158,7 @@ def _limited(matrix: Any, limit: int, generator: torch.Generator) -> Any:
     many = counts > limit
     keep = torch.ones(matrix.nnz, dtype=torch.bool)
     starts = torch.from_numpy(matrix.indptr[:-1]).long()[many]
-    keep[ranges(starts, counts[many])] = False
+    keep[concatenated_ranges(starts, counts[many])] = False
     keep[starts.unsqueeze(1) + without_replacement(counts[many], limit, generator)] = True
     return _kept(matrix, keep.numpy())
 

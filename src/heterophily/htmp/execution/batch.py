@@ -26,22 +26,22 @@ class SampledMatrix(Matrix):
     sender_sums: Tensor  # the same at the senders, one per column
     degrees: Tensor  # entries of the whole rows, (n,)
     weights: Tensor | None = None  # of A_r at the drawn entries, if it has any, (m,)
-    importance: Tensor | None = None  # d/k, (m,); none where all entries were kept
-    square: bool = (
+    sampling_weight: Tensor | None = None  # d/k, (m,); none where all entries were kept
+    columns_are_batch_nodes: bool = (
         True  # whether the columns are the nodes of the sample, not those of the whole graph
     )
 
-    def padded(self, count: int) -> "SampledMatrix":
+    def with_empty_rows(self, count: int) -> "SampledMatrix":
         """With `count` more nodes that hear nobody and are heard by nobody."""
-        square = self.square
+        columns_are_batch_nodes = self.columns_are_batch_nodes
         sums, degrees = (pad(t, count) for t in (self.sums, self.degrees))
-        senders = pad(self.sender_sums, count) if square else self.sender_sums
-        pattern = padded(self.pattern, count, square=square)
+        senders = pad(self.sender_sums, count) if columns_are_batch_nodes else self.sender_sums
+        pattern = pad_pattern(self.pattern, count, columns_are_batch_nodes=columns_are_batch_nodes)
         return replace(self, pattern=pattern, sums=sums, sender_sums=senders, degrees=degrees)
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowSource:
     """A neighborhood of the whole graph, from which rows are taken."""
 
     pattern: Pattern
@@ -49,20 +49,20 @@ class Rows:
     sums: Tensor  # (N,)
 
     @classmethod
-    def of(cls, indicator: Pattern | Matrix) -> "Rows":
+    def of(cls, adjacency: Pattern | Matrix) -> "RowSource":
         """The rows of an indicator, with or without weights."""
-        if isinstance(indicator, Matrix):
-            sums = segment_sum(indicator.pattern, indicator.values)
-            return cls(indicator.pattern, indicator.values, sums)
-        return cls(indicator, None, indicator.degrees.to(torch.get_default_dtype()))
+        if isinstance(adjacency, Matrix):
+            sums = segment_sum(adjacency.pattern, adjacency.values)
+            return cls(adjacency.pattern, adjacency.values, sums)
+        return cls(adjacency, None, adjacency.degrees.to(torch.get_default_dtype()))
 
     def all_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """All entries of the rows, one row after the other, and how many each has."""
         starts = self.pattern.indptr.index_select(0, nodes).long()
         counts = self.pattern.indptr.index_select(0, nodes + 1).long() - starts
-        return ranges(starts, counts), counts
+        return concatenated_ranges(starts, counts), counts
 
-    def drawn(
+    def sampled(
         self,
         nodes: Tensor,
         entries: Tensor,
@@ -70,7 +70,7 @@ class Rows:
         *,
         columns: Tensor,
         senders: Tensor | None = None,
-        importance: Tensor | None = None,
+        sampling_weight: Tensor | None = None,
     ) -> SampledMatrix:
         """The entries as a matrix with `columns` for senders, which are all nodes if not named."""
         indptr = torch.zeros(len(counts) + 1, dtype=torch.long)
@@ -78,7 +78,7 @@ class Rows:
         width = self.pattern.n_columns if senders is None else len(senders)
         pattern = Pattern(indptr.int(), columns.int(), width)
         weights = None if self.weights is None else self.weights.index_select(0, entries)
-        parts = [part for part in (weights, importance) if part is not None]
+        parts = [part for part in (weights, sampling_weight) if part is not None]
         sums = self.sums.index_select(0, nodes)
         values = parts[0] if parts else sums.new_ones(len(entries))
         return SampledMatrix(
@@ -88,8 +88,8 @@ class Rows:
             sender_sums=self.sums if senders is None else self.sums.index_select(0, senders),
             degrees=self.pattern.degrees.index_select(0, nodes),
             weights=weights,
-            importance=importance,
-            square=senders is not None,
+            sampling_weight=sampling_weight,
+            columns_are_batch_nodes=senders is not None,
         )
 
 
@@ -100,34 +100,34 @@ class Batch(Graph):
     """
 
     nodes: Tensor  # (n,)
-    whole: Graph
-    drawn: Mapping[Hashable, SampledMatrix]  # by neighborhood
-    extra: int
+    full_graph: Graph
+    sampled: Mapping[Hashable, SampledMatrix]  # by neighborhood
+    n_virtual: int
 
     def __init__(
         self,
-        whole: Graph,
+        full_graph: Graph,
         nodes: Tensor,
         drawn: Mapping[Hashable, SampledMatrix],
         *,
         labels: Tensor | None = None,
-        extra: int = 0,
+        n_virtual: int = 0,
         gather: Callable[[], Features] | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
         facts = {
-            "adjacency": _empty(len(nodes) + extra),
-            "labels": whole.labels[nodes].to(device) if labels is None else labels,
-            "n_classes": whole.n_classes,
+            "adjacency": _empty(len(nodes) + n_virtual),
+            "labels": full_graph.labels[nodes].to(device) if labels is None else labels,
+            "n_classes": full_graph.n_classes,
             "splits": {},
-            "name": whole.name,
+            "name": full_graph.name,
             "node_ids": None,
-            "class_names": whole.class_names,
+            "class_names": full_graph.class_names,
             "nodes": nodes,
-            "whole": whole,
-            "drawn": drawn,
-            "extra": extra,
-            "_gather": gather or (lambda: rows_of(whole.features, nodes).to(device)),
+            "full_graph": full_graph,
+            "sampled": drawn,
+            "n_virtual": n_virtual,
+            "_gather": gather or (lambda: rows_of(full_graph.features, nodes).to(device)),
         }
         self.__setstate__(facts)
 
@@ -139,46 +139,48 @@ class Batch(Graph):
     @property
     def n_features(self) -> int:
         """Number F of features."""
-        return self.whole.n_features
+        return self.full_graph.n_features
 
     @property
     def symmetric(self) -> Pattern:
         """Refused: a part that wants it would take the sample for the graph."""
         raise HeterophilyError(
-            "a batch has no whole adjacency; a part must ask for neighborhoods with indicator_of"
+            "a batch has no whole adjacency; a part must ask for neighborhoods with adjacency_of"
         )
 
     @property
     def degrees(self) -> Tensor:
         """Number of neighbors of each node in the whole graph, (n,), and 0 for what is no node."""
-        found = self.whole.degrees.index_select(0, self.nodes)
-        return pad(found.to(self.labels.device), self.extra)
+        found = self.full_graph.degrees.index_select(0, self.nodes)
+        return pad(found.to(self.labels.device), self.n_virtual)
 
     def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """A drawn neighborhood, or what depends on this sample alone, computed once."""
-        return self.drawn[key] if key in self.drawn else super().cached(key, compute)
+        return self.sampled[key] if key in self.sampled else super().cached(key, compute)
 
     def extended(self, gather: Callable[[], Features], count: int) -> "Batch":
         """With `count` prototypes behind the nodes; `gather` gives the features of all of them."""
         classes = torch.arange(count, device=self.labels.device)
-        drawn = {key: rows.padded(count) for key, rows in self.drawn.items()}
+        drawn = {key: rows.with_empty_rows(count) for key, rows in self.sampled.items()}
         labels = torch.cat([self.labels, classes])
-        return Batch(self.whole, self.nodes, drawn, labels=labels, extra=count, gather=gather)
+        return Batch(
+            self.full_graph, self.nodes, drawn, labels=labels, n_virtual=count, gather=gather
+        )
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same sample on another device; node numbers stay where the whole graph is."""
         if self.labels.device == torch.device(device):
             return self
-        drawn = {key: _moved(rows, device) for key, rows in self.drawn.items()}
-        return Batch(self.whole, self.nodes, drawn, device=device)
+        drawn = {key: _moved(rows, device) for key, rows in self.sampled.items()}
+        return Batch(self.full_graph, self.nodes, drawn, device=device)
 
 
-def origin(graph: Graph) -> Tensor | None:
+def global_node_ids(graph: Graph) -> Tensor | None:
     """The numbers that the nodes of a sample have in the whole graph; None for a whole graph."""
     return graph.nodes.to(graph.labels.device) if isinstance(graph, Batch) else None
 
 
-def ranges(starts: Tensor, counts: Tensor) -> Tensor:
+def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:
     """starts[0], starts[0] + 1, .. counts[0] numbers, then those of the next, and so on."""
     ends = counts.cumsum(0)
     shift = (starts - ends + counts).repeat_interleave(counts)
@@ -204,7 +206,7 @@ def rows_of(features: Features, nodes: Tensor) -> Features:
     """Some rows of X, sparse if X is."""
     if not isinstance(features, Matrix):
         return features.index_select(0, nodes)
-    entries, counts = Rows(features.pattern, None, features.values).all_of(nodes)
+    entries, counts = RowSource(features.pattern, None, features.values).all_of(nodes)
     indptr = torch.zeros(len(nodes) + 1, dtype=torch.long)
     torch.cumsum(counts, 0, out=indptr[1:])
     columns = features.pattern.indices.index_select(0, entries)
@@ -217,10 +219,12 @@ def pad(values: Tensor, count: int) -> Tensor:
     return torch.cat([values, values.new_zeros(count)]) if count else values
 
 
-def padded(pattern: Pattern, count: int, *, square: bool) -> Pattern:
+def pad_pattern(pattern: Pattern, count: int, *, columns_are_batch_nodes: bool) -> Pattern:
     """The pattern with `count` empty rows, and columns if it is square."""
     indptr = torch.cat([pattern.indptr, pattern.indptr[-1:].expand(count)])
-    return Pattern(indptr, pattern.indices, pattern.n_columns + (count if square else 0))
+    return Pattern(
+        indptr, pattern.indices, pattern.n_columns + (count if columns_are_batch_nodes else 0)
+    )
 
 
 def _empty(n: int) -> Pattern:
@@ -228,7 +232,7 @@ def _empty(n: int) -> Pattern:
 
 
 def _moved(drawn: SampledMatrix, device: torch.device | str) -> SampledMatrix:
-    names = ("pattern", "values", "sums", "sender_sums", "degrees", "weights", "importance")
+    names = ("pattern", "values", "sums", "sender_sums", "degrees", "weights", "sampling_weight")
     items: dict[str, Any] = {name: getattr(drawn, name) for name in names}
     items = {name: None if item is None else item.to(device) for name, item in items.items()}
     return replace(drawn, **items)

@@ -29,7 +29,7 @@ def evaluate(network: Network, graph: Graph, *, block: int = BLOCK, head: bool =
     """Logits (N, K) of all nodes of a graph on the CPU, or Z with `head = False`."""
     network.check(graph)
     with torch.no_grad():
-        return _Pass(network, graph, block).run(head=head)
+        return _BlockwiseForward(network, graph, block).run(head=head)
 
 
 def predict(network: Network, graph: Graph, *, block: int = BLOCK) -> Tensor:
@@ -46,7 +46,7 @@ def predict(network: Network, graph: Graph, *, block: int = BLOCK) -> Tensor:
 
 
 @dataclass
-class _Course:
+class _StackProgress:
     """How far one stack of layers has come: the states of all nodes and prototypes, None for X as it is."""
 
     first: Tensor | None
@@ -59,12 +59,12 @@ class _Course:
         return self.first is None or self.previous is None
 
 
-class _Pass:
+class _BlockwiseForward:
     """One pass over a graph, which stays on the CPU; blocks go where the network is."""
 
     def __init__(self, network: Network, graph: Graph, block: int) -> None:
         self.network, self.recipe, self.graph, self.block = network, network.recipe, graph, block
-        self.n_extra = 0 if network.mind is None else network.n_classes
+        self.n_virtual = 0 if network.mind is None else network.n_classes
         self.device = next(network.parameters()).device
         self.alone = Sampler(graph, ())
         self.nodes = torch.arange(graph.n_nodes).split(block)
@@ -75,39 +75,43 @@ class _Pass:
         stacks = [self._stack(cast("nn.ModuleList", layers)) for layers in network.stacks]
 
         def finish(nodes: Tensor) -> list[Tensor]:
-            scene = self._open(self.alone, nodes, reads=any(s[0] is None for s in stacks))
+            context = self._open(self.alone, nodes, reads=any(s[0] is None for s in stacks))
             fused = [
-                recipe.fuse([self._at(z, nodes, scene) for z in s], network.fuse) for s in stacks
+                recipe.fuse([self._at(z, nodes, context) for z in s], network.fuse) for s in stacks
             ]
             whole = fused[0] if network.combine is None else None
-            z = recipe.combine(fused, None, network.combine, scene) if whole is None else whole
+            z = recipe.combine(fused, None, network.combine, context) if whole is None else whole
             return [network.classify(z) if head else z]
 
         return self._everywhere(self.nodes, finish)[0][: self.graph.n_nodes]
 
     def _stack(self, layers: nn.ModuleList) -> list[Tensor | None]:
         """The states that FUSE reads."""
-        first = None if isinstance(self.network.encoding, RawFeatures) else self._encoded()
-        course, states = _Course(first, first), [first]
+        first = None if isinstance(self.network.encoder_part, RawFeatures) else self._encoded()
+        course, states = _StackProgress(first, first), [first]
         sampler = Sampler(self.graph, cast("Layer", layers[0]).channels)
         for number, layer in enumerate(layers, start=1):
             self._advance(course, cast("Layer", layer), number, sampler)
-            states = [*states, course.previous] if self.recipe.fuse.reads_all else [course.previous]
+            states = (
+                [*states, course.previous]
+                if self.recipe.fuse.uses_all_layers
+                else [course.previous]
+            )
         return states
 
     def _encoded(self) -> Tensor:
-        sampler = Sampler(self.graph, (), self.network.encoding.structure)
+        sampler = Sampler(self.graph, (), self.network.encoder_part.structure)
 
         def encode(nodes: Tensor) -> list[Tensor]:
-            scene = self._open(sampler, nodes)
-            return [self.network.encoding(scene.x, self.network.encoder, scene)]
+            context = self._open(sampler, nodes)
+            return [self.network.encoder_part(context.x, self.network.encoder, context)]
 
         return self._everywhere(self.nodes, encode)[0]
 
-    def _advance(self, course: _Course, layer: Layer, number: int, sampler: Sampler) -> None:
+    def _advance(self, course: _StackProgress, layer: Layer, number: int, sampler: Sampler) -> None:
         """Go from Z^(l-1) to Z^l."""
         spread = self._spread(course, layer, number)
-        looks = any(channel.guidance.looks for channel in layer.channels)
+        looks = any(channel.guidance.depends_on == "inputs" for channel in layer.channels)
         carried_keys: list[str] = []
 
         def gather(nodes: Tensor) -> list[Tensor]:
@@ -117,34 +121,36 @@ class _Pass:
                 layer.states(self._heard(course, every, near)) if looks else [None] * len(spread)
             )
             rows = self._rows(every)
-            ends = torch.cat([torch.arange(len(nodes)), len(every) + torch.arange(self.n_extra)])
-            messages = layer.gather(
+            ends = torch.cat([torch.arange(len(nodes)), len(every) + torch.arange(self.n_virtual)])
+            messages = layer.aggregate(
                 heard, [u(rows) for u in spread], near, rows=ends.to(self.device)
             )
             own = self._open(self.alone, nodes, number, reads=course.reads)
             heard_here = self._heard(course, nodes, own)
             first = layer.states(heard_here)[0]
             z = layer.update(messages, first, heard_here["previous"], own)
-            carried_keys[:] = [key for key in self.recipe.carried_keys if key in own.memory]
-            return [z, *(own.memory[key] for key in carried_keys)]
+            carried_keys[:] = [key for key in self.recipe.carried_keys if key in own.carry]
+            return [z, *(own.carry[key] for key in carried_keys)]
 
         found = self._everywhere(self._row_blocks(sampler), gather)
         course.previous, course.carried = found[0], dict(zip(carried_keys, found[1:], strict=True))
 
     def _spread(
-        self, course: _Course, layer: Layer, number: int
+        self, course: _StackProgress, layer: Layer, number: int
     ) -> list[Callable[[Tensor], Tensor]]:
         """U_r of each channel as a function of rows; those that do not belong to nodes are constant."""
         fixed: dict[int, Tensor] = {}
         slots: list[int] = []
 
         def spread(nodes: Tensor) -> list[Tensor]:
-            scene = self._open(self.alone, nodes, number, reads=course.reads)
-            found = layer.spread(layer.states(self._heard(course, nodes, scene)), scene)
+            context = self._open(self.alone, nodes, number, reads=course.reads)
+            found = layer.transform_inputs(
+                layer.states(self._heard(course, nodes, context)), context
+            )
             ids = [id(u) for u in found]
             slots[:] = [ids.index(i) for i in ids]
             pairs = enumerate(zip(layer.channels, found, strict=True))
-            fixed.update({r: u for r, (c, u) in pairs if c.hears in ("nodes", "prototypes")})
+            fixed.update({r: u for r, (c, u) in pairs if c.input in ("nodes", "prototypes")})
             return [found[r] for r in sorted(set(slots) - fixed.keys())]
 
         whole = self._everywhere(self.nodes, spread)
@@ -161,23 +167,23 @@ class _Pass:
         self, sampler: Sampler, nodes: Tensor, number: int = 0, *, reads: bool = True
     ) -> Context:
         """The scene of a block with all neighbors of its nodes."""
-        fans = [None] * sampler.power
-        sample = sampler.draw(nodes, fans, n_inputs=len(nodes)).to(self.device)
-        scene = self.network.open(sample, reads=reads)
-        scene.layer = number
-        return scene
+        fanouts = [None] * sampler.power
+        sample = sampler.draw(nodes, fanouts, n_inputs=len(nodes)).to(self.device)
+        context = self.network.open(sample, reads=reads)
+        context.layer = number
+        return context
 
-    def _heard(self, course: _Course, nodes: Tensor, scene: Context) -> dict[str, Any]:
+    def _heard(self, course: _StackProgress, nodes: Tensor, context: Context) -> dict[str, Any]:
         """The states that channels may listen to, at some nodes."""
-        scene.first = self._at(course.first, nodes, scene)
-        scene.memory |= {key: self._at(z, nodes, scene) for key, z in course.carried.items()}
-        return self.network.hear([self._at(course.previous, nodes, scene)], scene)
+        context.initial = self._at(course.first, nodes, context)
+        context.carry |= {key: self._at(z, nodes, context) for key, z in course.carried.items()}
+        return self.network.hear([self._at(course.previous, nodes, context)], context)
 
-    def _at(self, state: Tensor | None, nodes: Tensor, scene: Context) -> Any:
-        return scene.x if state is None else state[self._rows(nodes)].to(self.device)
+    def _at(self, state: Tensor | None, nodes: Tensor, context: Context) -> Any:
+        return context.x if state is None else state[self._rows(nodes)].to(self.device)
 
     def _rows(self, nodes: Tensor) -> Tensor:
-        return torch.cat([nodes, self.graph.n_nodes + torch.arange(self.n_extra)])
+        return torch.cat([nodes, self.graph.n_nodes + torch.arange(self.n_virtual)])
 
     def _row_blocks(self, sampler: Sampler) -> list[Tensor]:
         sizes = torch.ones(self.graph.n_nodes)
@@ -200,7 +206,7 @@ class _Pass:
                 continue
             parts = [part.cpu() for part in compute(nodes)]
             if not whole:
-                whole = [part.new_zeros(n + self.n_extra, *part.shape[1:]) for part in parts]
+                whole = [part.new_zeros(n + self.n_virtual, *part.shape[1:]) for part in parts]
             if number % processes.world_size() != processes.rank():
                 continue
             for total, part in zip(whole, parts, strict=True):

@@ -45,13 +45,13 @@ def can_fold_head(recipe: "Recipe", last: "Layer") -> bool:
         and type(recipe.combine) in LINEAR
         and recipe.belief is None
         and not any(between)
-        and not any(channel.guidance.reads for channel in last.channels)
-        and not any(last.bends(channel) for channel in last.channels)
+        and all(c.guidance.depends_on in ("graph", "network") for c in last.channels)
+        and not any(last.has_message_relu(channel) for channel in last.channels)
     )
 
 
 def forward_with_folded_head(
-    layer: "Layer", head: Any, heard: dict[str, Any], scene: Context
+    layer: "Layer", head: Any, heard: dict[str, Any], context: Context
 ) -> Tensor:
     """Logits (N, K) from the states that the last layer hears."""
     ends = {
@@ -59,5 +59,5 @@ def forward_with_folded_head(
         for name, weight in layer.named_parameters()
         if any(fnmatch(name, pattern) for pattern in ENDS)
     }
-    logits: Tensor = functional_call(layer, ends, (heard, scene))
+    logits: Tensor = functional_call(layer, ends, (heard, context))
     return logits if head.bias is None else logits + head.bias

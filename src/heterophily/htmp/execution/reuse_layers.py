@@ -10,7 +10,7 @@ from heterophily.core.graph import Graph
 from heterophily.htmp.network import Network
 
 
-def repeats(network: Network, graph: Graph) -> bool:
+def training_equals_evaluation(network: Network, graph: Graph) -> bool:
     """Whether a training pass computes what the last evaluation did: one forward pass then serves both.
 
     So it is where nothing is dropped, no batch is normalised and no belief changes after the evaluation.
@@ -18,7 +18,7 @@ def repeats(network: Network, graph: Graph) -> bool:
     if not _comparable(network, graph):
         return False
     with torch.no_grad():
-        heard = _drawing_nothing(lambda: network.train()(graph))
+        heard = _run_without_randomness(lambda: network.train()(graph))
         return heard is not None and torch.equal(heard, network.eval()(graph))
 
 
@@ -37,7 +37,10 @@ def n_reusable_layers(network: Network, graph: Graph) -> int:
         pairs = zip(heard, seen, strict=True)
         equal = [a is b or (isinstance(a, Tensor) and torch.equal(a, b)) for a, b in pairs]
         shared = [*equal, False].index(False) - 1
-        if shared < 1 or _drawing_nothing(lambda: network.train().start(graph, shared)) is None:
+        if (
+            shared < 1
+            or _run_without_randomness(lambda: network.train().start(graph, shared)) is None
+        ):
             return 0
         return shared
 
@@ -47,7 +50,7 @@ def _comparable(network: Network, graph: Graph) -> bool:
     return not normalized and network.mind is None and graph.labels.device.type == "cpu"
 
 
-def _drawing_nothing(compute: Callable[[], Any]) -> Any:
+def _run_without_randomness(compute: Callable[[], Any]) -> Any:
     """What is computed, or none if random numbers were drawn, which are put back."""
     before = torch.get_rng_state()
     result = compute()

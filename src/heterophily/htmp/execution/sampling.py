@@ -17,10 +17,16 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Pattern
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.execution.batch import Batch, Rows, pad, ranges, without_replacement
+from heterophily.htmp.execution.batch import (
+    Batch,
+    RowSource,
+    concatenated_ranges,
+    pad,
+    without_replacement,
+)
 from heterophily.htmp.neighborhoods import Neighborhood, adjacency_of, structure_key
 
-Fan = int | None  # neighbors to draw in a hop; None: all
+Fanout = int | None  # neighbors to draw in a hop; None: all
 Neighbors = Sequence[int] | str  # one number per hop, the last one repeated; or `all`
 NEIGHBORS = (10, 5, 2, 1)
 
@@ -30,10 +36,10 @@ class Relation:
     """One neighborhood of the whole graph, or several with the same entries."""
 
     keys: tuple[Neighborhood, ...]
-    rows: Rows
+    rows: RowSource
 
     @cached_property
-    def own(self) -> Tensor:
+    def self_positions(self) -> Tensor:
         """Where in its row the entry of the node itself stands, -1 if nowhere, (N,)."""
         pattern = self.rows.pattern
         found = torch.full((pattern.shape[0],), -1)
@@ -47,29 +53,31 @@ class Relation:
         return compiled_sampler(self.rows.pattern)
 
     def draw(
-        self, nodes: Tensor, fan: Fan, generator: torch.Generator
+        self, nodes: Tensor, fanout: Fanout, generator: torch.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Entries of the rows of the nodes, row after row, how many each has, and what each stands for."""
-        if fan is None:
+        if fanout is None:
             entries, counts = self.rows.all_of(nodes)
             return entries, counts, torch.ones(len(entries))
         starts = self.rows.pattern.indptr.index_select(0, nodes).long()
         degrees = self.rows.pattern.degrees.index_select(0, nodes)
-        own = self.own.index_select(0, nodes)
+        own = self.self_positions.index_select(0, nodes)
         others = degrees - (own >= 0).long()
-        many = others > fan
-        counts = torch.where(many, fan + (own >= 0).long(), degrees)
+        many = others > fanout
+        counts = torch.where(many, fanout + (own >= 0).long(), degrees)
         offsets = counts.cumsum(0) - counts
         entries = torch.empty(int(counts.sum()), dtype=torch.long)
-        importance = torch.ones(len(entries))
-        entries[ranges(offsets[~many], counts[~many])] = ranges(starts[~many], counts[~many])
+        sampling_weight = torch.ones(len(entries))
+        entries[concatenated_ranges(offsets[~many], counts[~many])] = concatenated_ranges(
+            starts[~many], counts[~many]
+        )
         if bool(many.any()):
-            place = offsets[many].unsqueeze(1) + torch.arange(fan)
-            entries[place] = self._choose(nodes, starts, own, others, many, fan, generator)
-            importance[place] = (others[many] / fan).unsqueeze(1).expand(-1, fan)
+            place = offsets[many].unsqueeze(1) + torch.arange(fanout)
+            entries[place] = self._choose(nodes, starts, own, others, many, fanout, generator)
+            sampling_weight[place] = (others[many] / fanout).unsqueeze(1).expand(-1, fanout)
             kept = many & (own >= 0)
-            entries[offsets[kept] + fan] = starts[kept] + own[kept]
-        return entries, counts, importance
+            entries[offsets[kept] + fanout] = starts[kept] + own[kept]
+        return entries, counts, sampling_weight
 
     def _choose(
         self,
@@ -78,13 +86,13 @@ class Relation:
         own: Tensor,
         others: Tensor,
         many: Tensor,
-        fan: int,
+        fanout: int,
         generator: torch.Generator,
     ) -> Tensor:
         """`fan` entries other than the node's own of each row that has more, (rows, fan)."""
         if self.compiled is not None and not bool((own[many] >= 0).any()):
-            return self.compiled(nodes[many], fan)
-        chosen = without_replacement(others[many], fan, generator)
+            return self.compiled(nodes[many], fanout)
+        chosen = without_replacement(others[many], fanout, generator)
         place = own[many].unsqueeze(1)
         skipped = (place >= 0) & (chosen >= place)
         return starts[many].unsqueeze(1) + chosen + skipped.long()
@@ -95,8 +103,8 @@ class Sampler:
 
     def __init__(self, graph: Graph, channels: Sequence[Channel], structure: Any = None) -> None:
         self.graph = graph
-        heard = [c.neighborhood for c in channels if c.hears != "nodes" and c.neighborhood.sampled]
-        hoods = [c.neighborhood for c in channels if c.hears == "nodes"]
+        heard = [c.neighborhood for c in channels if c.input != "nodes" and c.neighborhood.sampled]
+        hoods = [c.neighborhood for c in channels if c.input == "nodes"]
         self.relations = self._grouped(heard)
         self.structures = self._grouped(hoods + ([structure] if structure else []))
         self.power = max([hood.power for hood in heard], default=0)
@@ -106,14 +114,14 @@ class Sampler:
         """Neighborhoods with the same entries are drawn together, as parts that share them expect."""
         found: dict[int, tuple[Any, list[Neighborhood]]] = {}
         for hood in dict.fromkeys(hoods):
-            indicator = adjacency_of(hood, self.graph)
-            found.setdefault(id(indicator), (indicator, []))[1].append(hood)
-        return [Relation(tuple(keys), Rows.of(whole)) for whole, keys in found.values()]
+            adjacency = adjacency_of(hood, self.graph)
+            found.setdefault(id(adjacency), (adjacency, []))[1].append(hood)
+        return [Relation(tuple(keys), RowSource.of(whole)) for whole, keys in found.values()]
 
     def draw(
         self,
         seeds: Tensor,
-        fans: Sequence[Fan],
+        fanouts: Sequence[Fanout],
         generator: torch.Generator | None = None,
         *,
         n_inputs: int | None = None,
@@ -126,8 +134,8 @@ class Sampler:
         found: list[list[tuple[Tensor, Tensor, Tensor]]] = [[] for _ in self.relations]
         nodes, front = [seeds], seeds
         self._place[seeds] = torch.arange(len(seeds), dtype=torch.int)
-        for fan in fans if self.relations else ():
-            hop = [relation.draw(front, fan, generator) for relation in self.relations]
+        for fanout in fanouts if self.relations else ():
+            hop = [relation.draw(front, fanout, generator) for relation in self.relations]
             for kept, row in zip(found, hop, strict=True):
                 kept.append(row)
             front = self._new([row[0] for row in hop], sum(map(len, nodes)))
@@ -135,14 +143,16 @@ class Sampler:
         every = torch.cat(nodes)
         drawn: dict[Hashable, Any] = {}
         for relation, hops in zip(self.relations, found, strict=True):
-            matrix = self._matrix(relation, every, hops, whole=all(fan is None for fan in fans))
+            matrix = self._matrix(
+                relation, every, hops, whole=all(fanout is None for fanout in fanouts)
+            )
             drawn |= dict.fromkeys(relation.keys, matrix)
         self._place[every] = -1
         for relation in self.structures:
             entries, counts = relation.rows.all_of(every[:n_inputs])
             columns = relation.rows.pattern.indices.index_select(0, entries)
             counts = pad(counts, len(every) - len(counts))
-            rows = relation.rows.drawn(every, entries, counts, columns=columns)
+            rows = relation.rows.sampled(every, entries, counts, columns=columns)
             drawn |= {structure_key(hood): rows for hood in relation.keys}
         return Batch(self.graph, every, drawn)
 
@@ -163,15 +173,15 @@ class Sampler:
         """A' on all nodes; those of the last hop hear nobody."""
         none = torch.zeros(0, dtype=torch.long)
         parts = zip((none, none, torch.zeros(0)), *hops, strict=True)
-        entries, counts, importance = (torch.cat(part) for part in parts)
+        entries, counts, sampling_weight = (torch.cat(part) for part in parts)
         columns = relation.rows.pattern.indices.index_select(0, entries)
-        return relation.rows.drawn(
+        return relation.rows.sampled(
             nodes,
             entries,
             pad(counts, len(nodes) - len(counts)),
             columns=self._place.index_select(0, columns),
             senders=nodes,
-            importance=None if whole else importance.to(relation.rows.sums.dtype),
+            sampling_weight=None if whole else sampling_weight.to(relation.rows.sums.dtype),
         )
 
 
@@ -189,17 +199,17 @@ def compiled_sampler(pattern: Pattern) -> Any:
     data = Data(edge_index=edges, num_nodes=pattern.shape[0])
     samplers: dict[int, Any] = {}
 
-    def choose(nodes: Tensor, fan: int) -> Tensor:
-        if fan not in samplers:
-            samplers[fan] = NeighborSampler(data, [fan], is_sorted=True, share_memory=False)
-        found = samplers[fan].sample_from_nodes(NodeSamplerInput(None, nodes))
+    def choose(nodes: Tensor, fanout: int) -> Tensor:
+        if fanout not in samplers:
+            samplers[fanout] = NeighborSampler(data, [fanout], is_sorted=True, share_memory=False)
+        found = samplers[fanout].sample_from_nodes(NodeSamplerInput(None, nodes))
         order = found.col.argsort(stable=True)  # rows in the order of the nodes
-        return found.edge.index_select(0, order).view(len(nodes), fan)
+        return found.edge.index_select(0, order).view(len(nodes), fanout)
 
     return choose
 
 
-def fans_of(neighbors: Neighbors, hops: int) -> list[Fan]:
+def fanouts_per_hop(neighbors: Neighbors, hops: int) -> list[Fanout]:
     """How many neighbors each hop draws."""
     if neighbors == "all":
         return [None] * hops
@@ -207,5 +217,5 @@ def fans_of(neighbors: Neighbors, hops: int) -> list[Fan]:
         raise HeterophilyError(
             f"neighbors must be positive numbers, one per hop, such as 10,5, or all; got {neighbors!r}"
         )
-    fans = [int(n) for n in neighbors]
-    return [fans[min(hop, len(fans) - 1)] for hop in range(hops)]
+    fanouts = [int(n) for n in neighbors]
+    return [fanouts[min(hop, len(fanouts) - 1)] for hop in range(hops)]
