@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from heterophily.analysis.audit import TINY_CLASS, _feature_prints, audit_graph, duplicate_groups
+from heterophily.analysis.audit import TINY_CLASS, _feature_hashes, audit_graph, duplicate_groups
 from heterophily.core.graph import Graph, Split
 
 N = 60
@@ -25,7 +25,7 @@ def split(**moved):
     return Split.from_nodes(*{**parts, **moved}.values())
 
 
-def with_twins(kind):
+def with_duplicates(kind):
     """Leaves on the same node, two alike (60, 61), two alike (62, 63), one alone (64)."""
     features = np.eye(N + 5, 70)
     features[N:] = 0
@@ -50,28 +50,28 @@ both = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense",
 
 
 @both
-def test_planted_twins_are_found(kind):
-    graph = with_twins(kind)
+def test_planted_duplicates_are_found(kind):
+    graph = with_duplicates(kind)
     groups = duplicate_groups(graph)
     assert (groups[:N] == -1).all()
     assert groups[N] == groups[N + 1] != groups[N + 2] == groups[N + 3]
     assert groups[N + 4] == -1
     audit = audit_graph(graph)
     assert (audit.duplicate_nodes, audit.duplicate_groups) == (4, 2)
-    assert "4 nodes with a twin: equal features, label and neighbors" in audit.findings
+    assert "4 nodes with a duplicate: equal features, label, and neighbors" in audit.findings
 
 
 @both
 @pytest.mark.parametrize("differ", ["features", "labels", "neighbors"])
-def test_nodes_that_differ_in_one_respect_are_no_twins(kind, differ):
+def test_nodes_that_differ_in_one_respect_are_no_duplicates(kind, differ):
     features = np.ones((4, 3))
     features[1, 2] = 2 if differ == "features" else 1
     labels = [0, 1 if differ == "labels" else 0, 1, 1]
     edges = [(0, 2), (1, 3 if differ == "neighbors" else 2)]
     graph = Graph.from_edges(edges, kind(features), labels=labels)
     assert duplicate_groups(graph)[0] == -1
-    twins = Graph.from_edges([(0, 2), (1, 2)], kind(np.ones((4, 3))), labels=[0, 0, 1, 1])
-    assert duplicate_groups(twins).tolist() == [0, 0, -1, -1]
+    duplicates = Graph.from_edges([(0, 2), (1, 2)], kind(np.ones((4, 3))), labels=[0, 0, 1, 1])
+    assert duplicate_groups(duplicates).tolist() == [0, 0, -1, -1]
 
 
 def test_zero_and_minus_zero_are_the_same_feature():
@@ -80,19 +80,19 @@ def test_zero_and_minus_zero_are_the_same_feature():
 
 
 @both
-def test_all_bits_of_a_fingerprint_vary_with_binary_features(kind):
+def test_all_bits_of_a_hash_vary_with_binary_features(kind):
     features = np.random.default_rng(0).random((500, 40)) < 0.5
     graph = Graph.from_edges([], kind(features.astype(float)))
     salt = np.random.default_rng(1).integers(2**63, size=41, dtype=np.uint64)
-    prints = _feature_prints(graph, salt)
+    prints = _feature_hashes(graph, salt)
     share = [(prints >> np.uint64(bit) & np.uint64(1)).mean() for bit in range(64)]
     assert 0.3 < min(share) <= max(share) < 0.7
 
 
 @both
-def test_twins_across_a_split_leak(kind):
-    graph = with_twins(kind)
-    # 60 and 61 are twins, and so are 62 and 63.
+def test_duplicates_across_a_split_leak(kind):
+    graph = with_duplicates(kind)
+    # 60 and 61 are duplicates, and so are 62 and 63.
     splits = {
         "both in training": split(train=[0, 60, 61, 62, 63]),
         "in test": split(train=[0, 60, 62], test=[61, 64]),
@@ -110,7 +110,7 @@ def test_tiny_classes_are_named_with_their_size():
     graph = ring(labels=labels, n_classes=5, class_names=list("abcde"))
     assert audit_graph(graph).tiny_classes == {"b": 19, "d": 1, "e": 0}
     assert (
-        "classes with fewer than 20 labelled nodes: b (19), d (1), e (0)"
+        "classes with fewer than 20 labeled nodes: b (19), d (1), e (0)"
         in audit_graph(graph).findings
     )
 
@@ -140,9 +140,9 @@ def test_odd_edges_and_nodes_are_counted():
     assert audit.isolated_nodes == N - 4  # node 4 has only itself
     assert audit.one_sided_edges == 2
     assert audit.self_loops == 2
-    assert audit.unlabelled_nodes == 10
+    assert audit.unlabeled_nodes == 10
     assert audit.findings == [
-        "56 nodes without a neighbor",
+        "56 nodes without neighbors",
         "2 stored edges without their reverse",
         "2 self-loops among the stored edges",
         "10 nodes without a label",

@@ -32,7 +32,7 @@ def test_the_kind_follows_homophily_and_discriminability(drawn, case, kind):
     assert diagnosis.kind == kind
     assert diagnosis.verdict.startswith(f"{kind.capitalize()}: ")
     assert ADVICE[kind] in diagnosis.verdict
-    assert f"{case[0]:.0%} of the edges connect nodes of one class" in diagnosis.verdict
+    assert f"{case[0]:.0%} of the edges connect nodes of the same class" in diagnosis.verdict
 
 
 def test_a_graph_without_any_pattern_is_called_hopeless(drawn):
@@ -40,7 +40,7 @@ def test_a_graph_without_any_pattern_is_called_hopeless(drawn):
     shuffled = graph.labels[torch.randperm(1_797, generator=torch.Generator().manual_seed(0))]
     diagnosis = diagnose(graph.replace(labels=shuffled))
     assert diagnosis.neighborhood_accuracy == pytest.approx(diagnosis.largest_class, abs=0.04)
-    assert "do not expect much of their labels" in diagnosis.verdict
+    assert "Do not expect much from the neighbors' labels" in diagnosis.verdict
     assert " and ".join(diagnosis.closest_classes) in diagnosis.verdict
 
 
@@ -86,10 +86,10 @@ def test_partial_labels_are_mentioned_and_alone_measured(drawn):
     graph = drawn(0.8, "easy", 18)
     labels = torch.where(torch.arange(1_797) % 3 == 0, graph.labels, -1)
     diagnosis = diagnose(graph.replace(labels=labels))
-    assert diagnosis.n_labelled == 599
-    assert "measured on the 599 labelled nodes of 1,797" in diagnosis.verdict
+    assert diagnosis.n_labeled == 599
+    assert "measured on the 599 labeled nodes of 1,797" in diagnosis.verdict
     assert diagnosis.homophily_symmetric.edge == pytest.approx(0.8, abs=0.05)
-    assert "labelled nodes" not in diagnose(graph).verdict
+    assert "labeled nodes" not in diagnose(graph).verdict
 
 
 def test_edges_within_one_class_are_homophily_and_valid_json():
@@ -103,9 +103,12 @@ def test_edges_within_one_class_are_homophily_and_valid_json():
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        ([-1, -1, -1, -1], "graph has 0 labelled nodes of 0"),
-        ([0, 0, 0, -1], "labelled nodes of at least two classes, graph has 3 labelled nodes of 1"),
-        ([0, -1, 1, -1], "needs edges between labelled nodes, graph has none; label more nodes"),
+        ([-1, -1, -1, -1], "graph has 0 labeled nodes of 0"),
+        ([0, 0, 0, -1], "labeled nodes of at least 2 classes, but graph has 3 labeled nodes of 1"),
+        (
+            [0, -1, 1, -1],
+            "requires edges between labeled nodes, but graph has none; label more nodes",
+        ),
     ],
     ids=["no labels", "one class", "no edges"],
 )

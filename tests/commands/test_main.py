@@ -112,7 +112,7 @@ def test_download_says_where_the_files_are(output, tiny, tmp_path):
 def test_diagnose_prints_numbers_and_verdict(output):
     text = output("diagnose", "digits")
     diagnosis = diagnose(load("digits"))
-    assert "1,797, 1,797 of them labelled" in text
+    assert "1,797, 1,797 of them labeled" in text
     assert f"{diagnosis.homophily.edge:.3f} as stored" in text
     assert f"{diagnosis.discriminability:.3f}" in text
     assert "Compatibility matrix" in text

@@ -1,1 +1,1 @@
-"""What a graph is like: homophily, compatibility and the diagnosis."""
+"""Properties of a graph: data problems, homophily, compatibility, and a recommendation."""

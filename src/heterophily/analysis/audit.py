@@ -1,83 +1,126 @@
-"""What is wrong with a dataset before any model sees it (paper, Appendix F.1).
+"""Problems of a dataset that affect the evaluation of any model (paper, Appendix F.1).
 
-Earlier benchmarks had nodes twice, in the training and in the test set, classes of a handful of
-nodes, and splits of different proportions. Anyone can look for the same in her own graph.
+Earlier benchmarks contained duplicate nodes in training and test sets, classes with only a few nodes,
+and splits of different proportions. `audit_graph` checks any graph for such problems.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from heterophily.core.graph import PARTS, Graph
 from heterophily.core.sparse import Matrix, Pattern
+from heterophily.core.types import IntArray, JsonObject
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # an odd number with irregular bits
-TINY_CLASS = 20  # fewer nodes leave about four for testing
+Hashes = NDArray[np.uint64]
+
+HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # an odd number with irregular bits
+TINY_CLASS = 20  # number of nodes below which a class has about four test nodes or fewer
 
 
 @dataclass(frozen=True)
 class Audit:
-    """Counts of suspicious nodes, classes, edges and splits, and a sentence for each finding."""
+    """Result of `audit_graph`: counts of potential problems.
 
-    duplicate_nodes: int  # nodes with a twin: same features, label and neighbors
+    Attributes
+    ----------
+    duplicate_nodes, duplicate_groups
+        Number of nodes with the same features, label, and neighbors as another node, and number of
+        groups that they form.
+    leaking_nodes
+        Number of validation and test nodes with a duplicate in the training set, by split.
+    tiny_classes
+        Number of labeled nodes of each class that has fewer than 20.
+    classes_missing_in_training
+        Classes without a training node, by split.
+    unequal_splits
+        Whether the splits have different sizes.
+    isolated_nodes, unlabeled_nodes
+        Number of nodes without neighbors and without a label.
+    one_sided_edges, self_loops
+        Number of stored edges without their reverse, and of edges from a node to itself.
+
+    Examples
+    --------
+    >>> from heterophily import Graph, audit_graph
+    >>> audit = audit_graph(Graph.from_edges([(0, 1), (1, 0), (1, 2)], labels=[0, 1, -1]))
+    >>> audit.one_sided_edges, audit.unlabeled_nodes
+    (1, 1)
+    """
+
+    duplicate_nodes: int
     duplicate_groups: int
-    leaking_nodes: Mapping[str, int]  # split: validation and test nodes with a twin in training
-    tiny_classes: Mapping[str, int]  # class: number of labelled nodes, if below TINY_CLASS
-    classes_missing_in_training: Mapping[str, tuple[str, ...]]  # split: classes
-    unequal_splits: bool  # whether the splits of one graph have different sizes
+    leaking_nodes: Mapping[str, int]
+    tiny_classes: Mapping[str, int]
+    classes_missing_in_training: Mapping[str, tuple[str, ...]]
+    unequal_splits: bool
     isolated_nodes: int
-    one_sided_edges: int  # stored edges without their reverse
+    one_sided_edges: int
     self_loops: int
-    unlabelled_nodes: int
+    unlabeled_nodes: int
 
     @property
     def findings(self) -> list[str]:
-        """One sentence for each thing that a careful person would mend or mention."""
-        return _sentences(self)
+        """One phrase for each problem that should be fixed or reported."""
+        return _findings(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """All counts and findings as plain data."""
-        fields = {
-            key: dict(value) if isinstance(value, Mapping) else value
-            for key, value in vars(self).items()
-        }
-        return {**fields, "findings": self.findings}
+    def to_dict(self) -> JsonObject:
+        """Return all counts and findings as plain data."""
+        # The key stays "unlabelled_nodes" until the next version of the format.
+        values = {key.replace("unlabeled", "unlabelled"): x for key, x in vars(self).items()}
+        return {**values, "findings": self.findings}
 
 
 def audit_graph(graph: Graph) -> Audit:
-    """Look for duplicates and leakage, tiny classes, uneven splits and odd edges."""
-    twins = duplicate_groups(graph)
+    """Check a graph for duplicates, leakage between splits, tiny classes, and unusual edges.
+
+    Parameters
+    ----------
+    graph
+        Graph to check, with or without splits.
+
+    Returns
+    -------
+    Counts of potential problems; `Audit.findings` describes those that occur.
+
+    Examples
+    --------
+    >>> from heterophily import audit_graph, load
+    >>> audit_graph(load("digits")).findings
+    ['1 node without neighbors']
+    """
+    groups = duplicate_groups(graph)
     sizes = torch.bincount(graph.labels[graph.labeled], minlength=graph.n_classes).tolist()
     self_loops = int((graph.adjacency.rows == graph.adjacency.indices).sum())
     split_sizes = {tuple(len(s.parts[part]) for part in PARTS) for s in graph.splits.values()}
     missing = {name: _missing_classes(graph, name) for name in graph.splits}
     return Audit(
-        duplicate_nodes=int((twins >= 0).sum()),
-        duplicate_groups=int(twins.max(initial=-1)) + 1,
-        leaking_nodes={name: _leaks(graph, name, twins) for name in graph.splits},
+        duplicate_nodes=int((groups >= 0).sum()),
+        duplicate_groups=int(groups.max(initial=-1)) + 1,
+        leaking_nodes={name: _leaks(graph, name, groups) for name in graph.splits},
         tiny_classes={_class(graph, k): n for k, n in enumerate(sizes) if n < TINY_CLASS},
-        classes_missing_in_training={name: gone for name, gone in missing.items() if gone},
+        classes_missing_in_training={name: classes for name, classes in missing.items() if classes},
         unequal_splits=len(split_sizes) > 1,
         isolated_nodes=int((graph.degrees == 0).sum()),
-        # m edges without loops, of which s are one-sided, have m + s entries when symmetrised.
+        # m edges without loops, of which s are one-sided, have m + s entries when symmetrized.
         one_sided_edges=graph.symmetric.n_entries - (graph.n_edges - self_loops),
         self_loops=self_loops,
-        unlabelled_nodes=int((~graph.labeled).sum()),
+        unlabeled_nodes=int((~graph.labeled).sum()),
     )
 
 
-def duplicate_groups(graph: Graph) -> Any:
-    """Group number of each node that has a twin, -1 for all others, (N,).
+def duplicate_groups(graph: Graph) -> IntArray:  # (N,)
+    """Return a group number for each node that has a duplicate, and -1 for all others.
 
-    Nodes are compared by 64-bit fingerprints of features, label and neighbors; that two different
-    nodes among a million share one by chance has a probability below 1e-7.
+    Nodes are compared by 64-bit hashes of features, label, and neighbors. The probability that two
+    different nodes among a million have the same hash is below 1e-7.
     """
-    prints = _fingerprints(graph)
-    order = np.argsort(prints, kind="stable")
-    same = prints[order][1:] == prints[order][:-1]
+    hashes = _node_hashes(graph)
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order][1:] == hashes[order][:-1]
     first = np.concatenate([[True], ~same])
     shared = np.concatenate([[False], same]) | np.concatenate([same, [False]])
     group = np.cumsum(first & shared) - 1
@@ -86,45 +129,44 @@ def duplicate_groups(graph: Graph) -> Any:
     return groups
 
 
-def _fingerprints(graph: Graph) -> Any:
+def _node_hashes(graph: Graph) -> Hashes:
     rng = np.random.default_rng(0)
     longest = max(graph.n_nodes, graph.n_features, graph.n_classes)
     salt = rng.integers(2**63, size=(3, longest + 1), dtype=np.uint64)
     with np.errstate(over="ignore"):
-        prints = _row_sums(graph.symmetric, salt[0][graph.symmetric.indices.numpy()])
-        prints += salt[1][graph.labels.numpy()]
-        return prints * GOLDEN + _feature_prints(graph, salt[2])
+        hashes = _row_sums(graph.symmetric, salt[0][graph.symmetric.indices.numpy()])
+        hashes += salt[1][graph.labels.numpy()]
+        return hashes * HASH_MULTIPLIER + _feature_hashes(graph, salt[2])
 
 
-def _feature_prints(graph: Graph, salt: Any) -> Any:
+def _feature_hashes(graph: Graph, salt: Hashes) -> Hashes:
     if isinstance(graph.features, Matrix):
         pattern = graph.features.pattern
-        return _row_sums(
-            pattern, _mixed(graph.features.values.numpy()) * salt[pattern.indices.numpy()]
-        )
-    prints = np.zeros(graph.n_nodes, dtype=np.uint64)
+        bits = _mix_bits(graph.features.values.numpy())
+        return _row_sums(pattern, bits * salt[pattern.indices.numpy()])
+    hashes = np.zeros(graph.n_nodes, dtype=np.uint64)
     for column, x in enumerate(graph.features.numpy().T):
-        prints += _mixed(x) * salt[column]
-    return prints
+        hashes += _mix_bits(x) * salt[column]
+    return hashes
 
 
-def _mixed(x: Any) -> Any:
-    # Adding 0 turns -0 into 0, which is the same number with other bits. The last bits of round
-    # numbers are all 0; unmixed, so would be those of the fingerprints.
-    bits = (x + 0).view(np.uint32) * GOLDEN
+def _mix_bits(x: NDArray[np.float32]) -> Hashes:
+    # Adding 0 turns -0 into 0. The last bits of round numbers are all 0, and without mixing, so
+    # would be the last bits of the hashes.
+    bits = (x + 0).view(np.uint32) * HASH_MULTIPLIER
     return bits ^ (bits >> np.uint64(32))
 
 
-def _row_sums(pattern: Pattern, values: Any) -> Any:
+def _row_sums(pattern: Pattern, values: Hashes) -> Hashes:
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)])
     return np.diff(sums[pattern.indptr.numpy()])
 
 
-def _leaks(graph: Graph, name: str, twins: Any) -> int:
+def _leaks(graph: Graph, name: str, groups: IntArray) -> int:
     split = graph.splits[name]
-    seen = np.unique(twins[split.train.numpy()])
-    held_out = twins[np.concatenate([split.val.numpy(), split.test.numpy()])]
-    return int(np.isin(held_out[held_out >= 0], seen).sum())
+    trained = np.unique(groups[split.train.numpy()])
+    held_out = groups[np.concatenate([split.val.numpy(), split.test.numpy()])]
+    return int(np.isin(held_out[held_out >= 0], trained).sum())
 
 
 def _missing_classes(graph: Graph, name: str) -> tuple[str, ...]:
@@ -137,28 +179,31 @@ def _class(graph: Graph, k: int) -> str:
     return graph.class_names[k] if graph.class_names else str(k)
 
 
-def _sentences(audit: Audit) -> list[str]:
+def _findings(audit: Audit) -> list[str]:
     leaks = max(audit.leaking_nodes.values(), default=0)
     tiny = ", ".join(f"{name} ({n})" for name, n in audit.tiny_classes.items())
     untrained = next(iter(audit.classes_missing_in_training.items()), None)
     counted = (
-        (audit.duplicate_nodes, "node(s) with a twin: equal features, label and neighbors"),
-        (leaks, "validation and test node(s) with a twin in the training set, in the worst split"),
-        (audit.isolated_nodes, "node(s) without a neighbor"),
+        (audit.duplicate_nodes, "node(s) with a duplicate: equal features, label, and neighbors"),
+        (
+            leaks,
+            "validation and test node(s) with a duplicate in the training set, in the worst split",
+        ),
+        (audit.isolated_nodes, "node(s) without neighbors"),
         (audit.one_sided_edges, "stored edge(s) without their reverse"),
         (audit.self_loops, "self-loop(s) among the stored edges"),
-        (audit.unlabelled_nodes, "node(s) without a label"),
+        (audit.unlabeled_nodes, "node(s) without a label"),
     )
-    sentences = [f"{count:,} {_number(what, count)}" for count, what in counted if count]
+    findings = [f"{count:,} {_in_number(what, count)}" for count, what in counted if count]
     if tiny:
-        sentences.append(f"classes with fewer than {TINY_CLASS} labelled nodes: {tiny}")
+        findings.append(f"classes with fewer than {TINY_CLASS} labeled nodes: {tiny}")
     if untrained:
         name, classes = untrained
-        sentences.append(f"no training node of class {', '.join(classes)} in split {name}")
+        findings.append(f"no training node of class {', '.join(classes)} in split {name}")
     if audit.unequal_splits:
-        sentences.append("splits of different sizes")
-    return sentences
+        findings.append("splits of different sizes")
+    return findings
 
 
-def _number(what: str, count: int) -> str:
+def _in_number(what: str, count: int) -> str:
     return what.replace("(s)", "" if count == 1 else "s")

@@ -1,8 +1,8 @@
-"""What kind of graph is this, and what does that suggest? Everything a person asks first.
+"""Measurements of a graph, and the methods that they suggest.
 
-The verdict follows the paper: message passing works under heterophily when the compatibility
-matrix is discriminable "enough (depends on data)". We make that measurable: heterophily is "good"
-if the classes of a node's neighbors tell its own class at least as often as its features do.
+According to the paper, message passing works under heterophily if the compatibility matrix is
+discriminable "enough (depends on data)". We make this measurable: heterophily is "good" if the classes
+of a node's neighbors predict its own class at least as often as its features do.
 """
 
 import math
@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
+from torch import Tensor
 
 from heterophily.analysis.audit import Audit, audit_graph
 from heterophily.core.compatibility import (
@@ -27,41 +26,77 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.homophily import Homophily, measure_homophily
 from heterophily.core.sparse import Matrix
+from heterophily.core.types import FloatArray, JsonObject, PathLike
 
-HOMOPHILOUS = 0.5  # adjusted homophily: 0 is random wiring; citation graphs lie above 0.65
-TELLING = 0.05  # what must be told beyond always guessing the largest class
-SAMPLE = 4_000  # labelled nodes that suffice to judge the features
+MIN_ADJUSTED_HOMOPHILY = 0.5  # of a homophilous graph; random edges have 0, citations above 0.65
+MIN_ADVANTAGE = 0.05  # in accuracy over the largest class, for neighbors to be informative
+MAX_SAMPLED_NODES = 4_000  # labeled nodes for estimating the accuracy of features
 ADVICE = {
-    "homophily": "Plain message passing suits it: start with gcn, appnp, gcnii or gat.",
-    "good heterophily": "Neighbors differ from a node, yet tell no less than its features, so "
-    "message passing pays: try cmgnn, acm-gcn, h2gcn or ordered-gnn against a gcn.",
-    "bad heterophily": "Averaging over neighbors alone would lose more than it adds, so keep a "
-    "node's own features apart from its neighbors' messages: try cmgnn, acm-gcn, gcnii or glognn, "
-    "and compare with an mlp before anything else.",
+    "homophily": "Standard message passing works well: start with gcn, appnp, gcnii, or gat.",
+    "good heterophily": "Neighbors differ from a node but predict its class at least as well as its "
+    "features do, so message passing helps: compare cmgnn, acm-gcn, h2gcn, or ordered-gnn with gcn.",
+    "bad heterophily": "Averaging over neighbors alone would lose more information than it adds, so "
+    "use a method that keeps a node's features separate from its neighbors' messages: compare cmgnn, "
+    "acm-gcn, gcnii, or glognn with an mlp.",
 }
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The measurements of one graph; `kind` and `verdict` are read off them."""
+    """Result of `diagnose`: measurements of a graph on its labeled nodes.
+
+    Attributes
+    ----------
+    name, n_nodes, n_features, n_classes, n_labeled, class_names
+        Name and sizes of the graph.
+    n_edges, n_edges_symmetric
+        Number of distinct directed edges as stored, including self-loops, and number of entries of
+        the symmetrized graph, which has each edge twice.
+    degrees
+        Mean, minimum, quartiles, and maximum of the degrees in the symmetrized graph.
+    homophily, homophily_symmetric
+        Homophily over the edges as stored and over those of the symmetrized graph.
+    compatibility
+        Observed compatibility matrix of the symmetrized graph, shape (K, K).
+    overlap
+        Overlap of the semantic neighborhoods of two classes, shape (K, K).
+    discriminability
+        How much the rows of the compatibility matrix differ, between 0 and 1.
+    closest_classes
+        The two classes with the most similar rows.
+    neighborhood_accuracy, feature_accuracy, largest_class
+        How often the classes of its neighbors, a linear classifier of its features, and guessing
+        the largest class predict the class of a node. `feature_accuracy` is None without features.
+    audit
+        Potential problems of the data.
+
+    Examples
+    --------
+    >>> from heterophily import diagnose, load
+    >>> diagnosis = diagnose(load("digits"))
+    >>> diagnosis.kind
+    'good heterophily'
+    >>> diagnosis.compatibility.shape
+    (10, 10)
+    """
 
     name: str
     n_nodes: int
-    n_edges: int  # distinct directed edges as stored, self-loops included
-    n_edges_symmetric: int  # entries of the symmetrised graph, each edge twice
+    n_edges: int
+    n_edges_symmetric: int
     n_features: int
     n_classes: int
-    n_labelled: int
+    n_labeled: int
     class_names: tuple[str, ...]
-    degrees: Mapping[str, float]  # of the symmetrised graph
-    homophily: Homophily  # over edges as stored
+    degrees: Mapping[str, float]
+    homophily: Homophily
     homophily_symmetric: Homophily
-    compatibility: Any  # (K, K) array, on the symmetrised graph
-    overlap: Any  # (K, K) array, of semantic neighborhoods
+    compatibility: FloatArray
+    overlap: FloatArray
     discriminability: float
     closest_classes: tuple[str, str]
-    neighborhood_accuracy: float  # how often the neighbors' classes tell a node's own
-    feature_accuracy: float | None  # how often its features do, by a linear classifier
+    neighborhood_accuracy: float
+    feature_accuracy: float | None
     largest_class: float
     audit: Audit
 
@@ -73,46 +108,49 @@ class Diagnosis:
 
     @property
     def kind(self) -> str:
-        """`homophily`, `good heterophily` or `bad heterophily`."""
-        # It is NaN, not below, if all edges lie within one class.
-        if not self.homophily_symmetric.adjusted < HOMOPHILOUS:
+        """One of `homophily`, `good heterophily`, and `bad heterophily`."""
+        # Adjusted homophily is NaN if all edges connect nodes of the same class.
+        if not self.homophily_symmetric.adjusted < MIN_ADJUSTED_HOMOPHILY:
             return "homophily"
-        rival = self.largest_class if self.feature_accuracy is None else self.feature_accuracy
-        return "good heterophily" if self.neighborhood_accuracy >= rival else "bad heterophily"
+        baseline = self.largest_class if self.feature_accuracy is None else self.feature_accuracy
+        return "good heterophily" if self.neighborhood_accuracy >= baseline else "bad heterophily"
 
     @property
     def verdict(self) -> str:
-        """What kind of graph it is, why, and what to try, in plain words."""
-        share = f"{self.homophily_symmetric.edge:.0%} of the edges connect nodes of one class"
+        """The kind of the graph, the reason, and which methods to try, in plain language."""
+        share = f"{self.homophily_symmetric.edge:.0%} of the edges connect nodes of the same class"
         features = self.feature_accuracy
-        told = "" if features is None else f", its features {features:.0%}"
+        by_features = "" if features is None else f", its features in {features:.0%}"
         evidence = (
-            f"The classes of its neighbors tell a node's class in {self.neighborhood_accuracy:.0%} "
-            f"of the cases{told}, guessing the largest class {self.largest_class:.0%}."
+            f"The classes of a node's neighbors predict its class in "
+            f"{self.neighborhood_accuracy:.0%} of cases{by_features}; always guessing the largest "
+            f"class is correct in {self.largest_class:.0%}."
         )
         return " ".join([f"{self.kind.capitalize()}: {share}. {evidence}", *self._advice()])
 
     def _advice(self) -> list[str]:
         sentences = [ADVICE[self.kind]]
-        if self.kind != "homophily" and self.neighborhood_accuracy - self.largest_class < TELLING:
+        advantage = self.neighborhood_accuracy - self.largest_class
+        if self.kind != "homophily" and advantage < MIN_ADVANTAGE:
             pair = " and ".join(self.closest_classes)
             sentences.append(
-                f"But do not expect much of their labels: classes have nearly the same "
-                f"neighborhoods, most of all {pair}."
+                "Do not expect much from the neighbors' labels: all classes have nearly the same "
+                f"neighborhoods, in particular {pair}."
             )
-        if self.n_labelled < self.n_nodes:
+        if self.n_labeled < self.n_nodes:
             sentences.append(
-                f"All of this is measured on the {self.n_labelled:,} labelled nodes of "
+                f"All numbers are measured on the {self.n_labeled:,} labeled nodes of "
                 f"{self.n_nodes:,} and the edges between them."
             )
         return sentences
 
-    def to_dict(self) -> dict[str, Any]:
-        """All measurements as plain data, as `heterophily diagnose --json` prints them."""
-        facts = {key: value for key, value in vars(self).items() if key != "mean_overlap"}
-        stored, symmetric = (_plain(facts.pop(key)) for key in ("homophily", "homophily_symmetric"))
+    def to_dict(self) -> JsonObject:
+        """Return all measurements as plain data, in the format of `heterophily diagnose --json`."""
+        # The key stays "n_labelled" until the next version of the format.
+        values = {key.replace("_labeled", "_labelled"): value for key, value in vars(self).items()}
+        stored, symmetric = _plain(self.homophily), _plain(self.homophily_symmetric)
         return {
-            **facts,
+            **values,
             "label_informativeness": stored.pop("label_informativeness"),
             "label_informativeness_symmetric": symmetric.pop("label_informativeness"),
             "homophily": stored,
@@ -128,25 +166,50 @@ class Diagnosis:
             "verdict": self.verdict,
         }
 
-    def plot(self, path: Path | str) -> Path:
-        """Draw the compatibility matrix as a heat map; the ending of `path` chooses the format."""
+    def plot(self, path: PathLike) -> Path:
+        """Plot the compatibility matrix as a heat map; the extension of `path` is the format."""
         from heterophily.views.figures import save_compatibility
 
         return save_compatibility(self.compatibility, self.class_names, path, title=self.name)
 
 
 def diagnose(graph: Graph) -> Diagnosis:
-    """Measure a graph on its labelled nodes; it needs two classes and an edge between them."""
+    """Measure a graph and determine which kinds of methods suit it.
+
+    Parameters
+    ----------
+    graph
+        Graph with labeled nodes of at least two classes and an edge between labeled nodes.
+
+    Returns
+    -------
+    The measurements, on labeled nodes and the edges between them, with `kind` and `verdict`.
+
+    Raises
+    ------
+    HeterophilyError
+        If there are not enough labels.
+
+    Examples
+    --------
+    >>> from heterophily import Graph, diagnose
+    >>> diagnosis = diagnose(Graph.from_edges([(0, 1), (2, 1), (2, 3)], labels=[0, 1, 0, 1]))
+    >>> diagnosis.kind
+    'good heterophily'
+    >>> diagnosis.compatibility
+    array([[0., 1.],
+           [1., 0.]])
+    """
     adjacency, labels, k = graph.symmetric, graph.labels, graph.n_classes
     if len(labels[labels >= 0].unique()) < 2:
         raise HeterophilyError(
-            f"a diagnosis needs labelled nodes of at least two classes, {graph.name} has "
-            f"{int(graph.labeled.sum())} labelled nodes of {len(labels[labels >= 0].unique())}"
+            f"a diagnosis requires labeled nodes of at least 2 classes, but {graph.name} has "
+            f"{int(graph.labeled.sum())} labeled nodes of {len(labels[labels >= 0].unique())}"
         )
     between = graph.labeled[adjacency.rows.long()] & graph.labeled[adjacency.indices.long()]
     if not bool(between.any()):
         raise HeterophilyError(
-            f"a diagnosis needs edges between labelled nodes, {graph.name} has none; "
+            f"a diagnosis requires edges between labeled nodes, but {graph.name} has none; "
             "label more nodes"
         )
     matrix = observed_compatibility(adjacency, labels, k)
@@ -159,7 +222,7 @@ def diagnose(graph: Graph) -> Diagnosis:
         n_edges_symmetric=adjacency.n_entries,
         n_features=graph.n_features,
         n_classes=k,
-        n_labelled=int(graph.labeled.sum()),
+        n_labeled=int(graph.labeled.sum()),
         class_names=names,
         degrees=_degree_profile(graph),
         homophily=measure_homophily(graph.adjacency, labels, k),
@@ -189,7 +252,7 @@ def _degree_profile(graph: Graph) -> dict[str, float]:
 
 
 def _feature_accuracy(graph: Graph) -> float | None:
-    """Two-fold accuracy of a ridge classifier on the features of a sample of labelled nodes."""
+    """Return the two-fold accuracy of a ridge classifier on a sample of the labeled nodes."""
     from sklearn.linear_model import RidgeClassifier
     from sklearn.model_selection import KFold, cross_val_score
     from sklearn.pipeline import make_pipeline
@@ -197,7 +260,9 @@ def _feature_accuracy(graph: Graph) -> float | None:
 
     if graph.n_features == 0 or int(graph.labeled.sum()) < 4:
         return None
-    nodes = np.random.default_rng(0).permutation(np.flatnonzero(graph.labeled.numpy()))[:SAMPLE]
+    nodes = np.random.default_rng(0).permutation(np.flatnonzero(graph.labeled.numpy()))[
+        :MAX_SAMPLED_NODES
+    ]
     features = graph.features
     sparse = isinstance(features, Matrix)
     x = features.to_scipy() if isinstance(features, Matrix) else features.numpy()
@@ -206,7 +271,7 @@ def _feature_accuracy(graph: Graph) -> float | None:
     return float(scores.mean())
 
 
-def _closest(matrix: torch.Tensor, names: tuple[str, ...]) -> tuple[str, str]:
+def _closest(matrix: Tensor, names: tuple[str, ...]) -> tuple[str, str]:
     similarities = similarity(matrix).fill_diagonal_(-1)
     a, b = divmod(int(similarities.argmax()), len(names))
     return names[a], names[b]

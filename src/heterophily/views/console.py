@@ -71,7 +71,7 @@ def _facts(d: Diagnosis) -> Table:
     profile = d.degrees
     features = "" if d.feature_accuracy is None else f"features {d.feature_accuracy:.1%}, "
     rows = {
-        "nodes": f"{d.n_nodes:,}, {d.n_labelled:,} of them labelled",
+        "nodes": f"{d.n_nodes:,}, {d.n_labeled:,} of them labeled",
         "edges": f"{d.n_edges:,} as stored, {d.n_edges_symmetric:,} symmetrised (each twice)",
         "features, classes": f"{d.n_features:,}, {d.n_classes}",
         "degree": f"mean {profile['mean']:.1f}, median {profile['median']:.0f}, "

@@ -221,7 +221,7 @@ def _run(run: Record) -> dict[str, str]:
 
 def graph_facts(graph: Diagnosis) -> dict[str, str]:
     """Sizes of a measured graph."""
-    labeled = "" if graph.n_labelled == graph.n_nodes else f" ({graph.n_labelled:,} labelled)"
+    labeled = "" if graph.n_labeled == graph.n_nodes else f" ({graph.n_labeled:,} labeled)"
     return {
         "nodes": f"{graph.n_nodes:,}{labeled}",
         "edges": f"{graph.n_edges_symmetric // 2:,}",
