@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heterophily.core.gates import gated_sum
+from heterophily.core.fused import gated_sum
 from heterophily.htmp.combine import Combine, Messages
 from heterophily.htmp.part import (
     Context,
