@@ -1,9 +1,9 @@
-"""Whether `torch.compile` pays: seconds to compile, and milliseconds per epoch before and after.
+"""Measure whether `torch.compile` pays off: compilation time, and time per epoch before and after.
 
-Run `python benchmarks/compiled.py [--models ...] [--graphs ...]`. What is compiled is what
-could be fused: COMBINE with its gates, norms and activations of every layer, forward and backward. The sparse
-kernels have gradients of their own, which the compiler cannot trace. The break-even is the number of epochs
-after which the time to compile is won back; runs have 40 to 1,500.
+Run `python benchmarks/compiled.py [--models ...] [--graphs ...]`. The benchmark compiles all operations
+that could be fused: COMBINE with its gates, norms, and activations in every layer, forward and backward.
+The compiler cannot trace the sparse kernels, because they define custom gradients. The break-even is the
+number of epochs after which compilation has paid off. Runs have 40 to 1,500 epochs.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    torch._dynamo.config.recompile_limit = 64  # layers differ in what they note
+    torch._dynamo.config.recompile_limit = 64  # layers differ in their auxiliary outputs
     print("| method | graph | compile, s | ms | ms compiled | break-even, epochs |")
     print("|---" * 6 + "|")
     for name in args.graphs:
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def row(model: str, name: str, count: int) -> str:
-    """One row of the table."""
+    """Format one row of the table."""
     graph = graph_named(name)
     plain, _ = measure(model, name, graph, count, compiled=False)
     fast, seconds = measure(model, name, graph, count, compiled=True)
@@ -49,7 +49,7 @@ def row(model: str, name: str, count: int) -> str:
 def measure(
     model: str, name: str, graph: Graph, count: int, *, compiled: bool
 ) -> tuple[float, float]:
-    """Median milliseconds per epoch, and the seconds of the first three."""
+    """Return the median milliseconds per epoch, and the seconds of the first three epochs."""
     torch.manual_seed(0)
     network = build(model, graph, **tuned(model, name))
     epoch = epoch_of(network, graph)

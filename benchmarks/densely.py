@@ -1,8 +1,9 @@
-"""The dense transcription of a recipe: every sparse matrix in its products becomes an (N, M) one.
+"""Dense transcription of a method: every sparse matrix in its products becomes a dense (N, M) matrix.
 
-Inside `densely()` the two kernels that carry message passing, the product with a sparse matrix and the dots
-on a pattern, multiply full matrices, zeros included, as a program with adjacency matrices does. Matrices that
-stay the same are filled once. Values and gradients do not change; what is measured is what the zeros cost.
+Inside `densely()`, the two kernels of message passing, the product with a sparse matrix and the dot
+products on a pattern, multiply dense matrices including zeros, like a program with dense adjacency
+matrices. Constant matrices are created once. Values and gradients do not change, so the difference in
+time is the cost of the zeros.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from heterophily.core.sparse import Pattern
 
 @contextmanager
 def densely() -> Iterator[None]:
-    """Compute with full matrices."""
+    """Compute with dense matrices."""
     before = kernels.product, kernels.dots
     kernels.product, kernels.dots = product, dots
     try:
@@ -34,7 +35,7 @@ _AT: WeakKeyDictionary[Pattern, Tensor] = WeakKeyDictionary()
 
 
 def product(pattern: Pattern, values: Tensor | None, dense: Tensor) -> Tensor:
-    """B Z with B (N, M); with H heads one after the other."""
+    """Compute B Z with a dense B (N, M), one head after the other."""
     if dense.dim() == 3:
         parts = [None] * dense.shape[1] if values is None else list(values.unbind(dim=1))
         pairs = zip(parts, dense.unbind(dim=1), strict=True)
@@ -50,7 +51,7 @@ def product(pattern: Pattern, values: Tensor | None, dense: Tensor) -> Tensor:
 
 
 def dots(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    """All products of rows, and from them those on the pattern."""
+    """Compute the dot products of all pairs of rows, and select those on the pattern."""
     if left.dim() == 3:
         heads = range(left.shape[1])
         return torch.stack([dots(pattern, left[:, h], right[:, h]) for h in heads], dim=1)
@@ -58,13 +59,13 @@ def dots(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
 
 
 def full(pattern: Pattern, values: Tensor) -> Tensor:
-    """The matrix with its zeros."""
+    """Return the dense matrix."""
     matrix = values.new_zeros(pattern.shape[0] * pattern.shape[1])
     return matrix.index_copy_(0, places(pattern), values.detach()).view(pattern.shape)
 
 
 def places(pattern: Pattern) -> Tensor:
-    """Where the entries are in the full matrix, counted row by row."""
+    """Return the positions of the entries in the flattened dense matrix."""
     if pattern not in _AT:
         _AT[pattern] = pattern.rows.long() * pattern.n_columns + pattern.indices.long()
     return _AT[pattern]

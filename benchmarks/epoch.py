@@ -1,15 +1,16 @@
-"""Epoch time of every method on every dataset, against dense, PyG and the published program, and a bound.
+"""Time of an epoch of every method on every dataset, with four comparisons.
 
-Run `python benchmarks/epoch.py [--models ...] [--graphs ...] [--epochs N] [--threads 1 2]`. An epoch is the
-trainer's: forward, backward, step, evaluation, keeping the best state. Settings are the committed ones, or
-the published where a search changed what an epoch costs. A cell has a process of its own. Milliseconds are
-medians with one and with two threads; peak memory is that of the process with one. Ratios come from turns in
-one process with one thread:
+Run `python benchmarks/epoch.py [--models ...] [--graphs ...] [--epochs N] [--threads 1 2]`. An epoch is
+that of the trainer: forward pass, backward pass, optimizer step, evaluation, and a copy of the best
+weights. The settings are the bundled ones, or the published ones if a search changed the cost of an
+epoch. Each combination runs in a separate process. Milliseconds are medians with one and with two
+threads. Peak memory is that of the process with one thread. Ratios are measured alternately in one
+process with one thread:
 
-* dense ÷ ours: the same recipe with full matrices in place of sparse ones (of at most 10⁸ entries);
-* PyG ÷ ours: the architecture assembled from PyTorch Geometric's layers, where they exist;
-* published ÷ ours: milliseconds of the published program, measured on another, similar machine, one thread;
-* ours ÷ bound: against nothing but the method's matrix products and sparse products.
+* dense ÷ ours: the same method with dense instead of sparse matrices (of at most 10⁸ entries);
+* PyG ÷ ours: the architecture assembled from the layers of PyTorch Geometric, if they exist;
+* published ÷ ours: the reference implementation, measured on a similar machine with one thread;
+* ours ÷ bound: only the matrix products and sparse products of the method.
 """
 
 import argparse
@@ -20,10 +21,10 @@ from collections.abc import Callable
 from statistics import geometric_mean, median
 from typing import Any
 
-from fresh import in_own_process
+from fresh import in_separate_process
 
 GRAPHS = ("chameleon-f", "squirrel-f", "actor", "photo", "pubmed", "flickr", "blogcatalog")
-# The published program's milliseconds of processor time per epoch, one thread.
+# Processor time of the reference implementation per epoch in milliseconds, with one thread.
 PUBLISHED = {
     "chameleon-f": "mlp 53 gcn 44 gat 69 gcnii 102 h2gcn 68 mixhop 422 gbk-gnn 2132 ggcn 478 "
     "glognn 1014 hog-gcn 666 gpr-gnn 83 acm-gcn 102 ordered-gnn 282 cmgnn 165",
@@ -36,7 +37,7 @@ PUBLISHED = {
     "flickr": "mlp 2716 gcn 3738 gat 16500 gcnii 3310 gpr-gnn 2950 acm-gcn 23300 "
     "ordered-gnn 17600 cmgnn 8200",
 }
-# What makes an epoch longer or shorter where the committed settings are not those of the published program.
+# Settings that affect the time of an epoch, where the bundled ones differ from the reference implementation.
 SAME: dict[tuple[str, str], dict[str, Any]] = {
     ("mlp", "chameleon-f"): {"width": 32},
     ("mlp", "squirrel-f"): {"width": 64},
@@ -57,8 +58,8 @@ HEAD = (
     *("method", "ms, 1 thread", "2 threads", "peak GB"),
     *("dense ÷ ours", "PyG ÷ ours", "published ÷ ours", "ours ÷ bound"),
 )
-MOST_DENSE, DEFAULT_EPOCHS = 10**8, 24
-TURNS = 20  # seconds after which no more turns are taken
+MAX_DENSE_ENTRIES, DEFAULT_EPOCHS = 10**8, 24
+MAX_SECONDS = 20  # time limit for the alternating measurements of one ratio
 
 
 def main() -> None:
@@ -81,31 +82,33 @@ def main() -> None:
         print(f"\n{name}\n\n| " + " | ".join(HEAD) + " |")
         print("|---" * len(HEAD) + "|", flush=True)
         for model in args.models:
-            words = ("--cell", model, name, "--epochs", args.epochs, "--threads")
-            one, two = (in_own_process(*words, n) if n in args.threads else {} for n in (1, 2))
+            options = ("--cell", model, name, "--epochs", args.epochs, "--threads")
+            one, two = (
+                in_separate_process(*options, n) if n in args.threads else {} for n in (1, 2)
+            )
             print(row(model, one, two), flush=True)
             gains += [one["published"]] if one.get("published") else []
     if gains:
         mean = f"{geometric_mean(gains):.1f}"
         print(
-            f"\nPublished ÷ ours over {len(gains)} cells: {mean} (geometric mean), least {min(gains):.1f}"
+            f"\nPublished ÷ ours over {len(gains)} cells: geometric mean {mean}, minimum {min(gains):.1f}"
         )
 
 
 def row(model: str, one: dict[str, Any], two: dict[str, Any]) -> str:
-    """One row of a table."""
+    """Format one row of a table."""
     if "error" in one or "error" in two:
         return f"| {model} | {one.get('error') or two.get('error')}" + " |" * len(HEAD[1:])
     columns = [(one, "ms", ",.1f"), (two, "ms", ",.1f"), (one, "gigabytes", ".2f")]
     columns += [(one, name, ".1f") for name in ("dense", "pyg", "published")]
     columns += [(one, "bound", ".2f")]
-    found = ((facts.get(name), form) for facts, name, form in columns)
-    cells = ["" if value is None else format(value, form) for value, form in found]
+    result = ((facts.get(name), form) for facts, name, form in columns)
+    cells = ["" if value is None else format(value, form) for value, form in result]
     return f"| {model} | " + " | ".join(cells) + " |"
 
 
 def measure(model: str, name: str, count: int, threads: int) -> dict[str, Any]:
-    """Milliseconds, peak memory and ratios of one cell."""
+    """Measure milliseconds, peak memory, and ratios of one method on one dataset."""
     import torch
     from bound import products_of
     from training import epoch_of, graph_named, times
@@ -122,46 +125,46 @@ def measure(model: str, name: str, count: int, threads: int) -> dict[str, Any]:
     warm = times(epoch, 2)
     count = max(4, min(count, math.ceil(20 / warm[1])))
     seconds = median(times(epoch, count))
-    found: dict[str, Any] = {"ms": 1e3 * seconds, "gigabytes": peak_memory() / 2**10}
+    result: dict[str, Any] = {"ms": 1e3 * seconds, "gigabytes": peak_memory() / 2**10}
     if threads > 1:
-        return found
+        return result
     published = dict(zip(*[iter(PUBLISHED.get(name, "").split())] * 2, strict=True)).get(model)
-    found["published"] = float(published) / found["ms"] if published else None
-    found["bound"] = 1 / ratio(epoch, products_of(epoch).run, count)
-    found |= others(model, graph, network, epoch, count)
-    return found
+    result["published"] = float(published) / result["ms"] if published else None
+    result["bound"] = 1 / ratio(epoch, products_of(epoch).run, count)
+    result |= compare(model, graph, network, epoch, count)
+    return result
 
 
-def others(
+def compare(
     model: str, graph: Any, network: Any, epoch: Callable[[], None], count: int
 ) -> dict[str, Any]:
-    """Ratios against PyTorch Geometric's layers and against full matrices."""
+    """Measure the ratios to PyTorch Geometric and to dense matrices."""
     import pyg
     from densely import densely
 
-    found, few = {}, max(3, count // 4)
-    # PyTorch warns on each construction of a CSR tensor that the layout is young.
+    result, few = {}, max(3, count // 4)
+    # PyTorch warns for each new CSR tensor that the layout is in beta state.
     warnings.filterwarnings("ignore", message="Sparse")
     if model in pyg.MODELS:
         theirs = pyg.pyg_epoch(model, graph, network.recipe.settings)
-        found["pyg"] = ratio(epoch, theirs, few)
-    if graph.n_nodes * max(graph.n_nodes, graph.n_features) <= MOST_DENSE:
+        result["pyg"] = ratio(epoch, theirs, few)
+    if graph.n_nodes * max(graph.n_nodes, graph.n_features) <= MAX_DENSE_ENTRIES:
 
         def dense() -> None:
             with densely():
                 epoch()
 
-        found["dense"] = ratio(epoch, dense, few)
-    return found
+        result["dense"] = ratio(epoch, dense, few)
+    return result
 
 
 def ratio(ours: Callable[[], None], theirs: Callable[[], None], count: int) -> float:
-    """Median of theirs divided by that of ours, in at most `count` turns, after one to warm up."""
+    """Return their median time divided by ours, over at most `count` alternating rounds."""
     from training import times
 
     own: list[float] = []
     other: list[float] = []
-    while len(own) < 2 or (len(own) <= count and sum(own + other) < TURNS):
+    while len(own) < 2 or (len(own) <= count and sum(own + other) < MAX_SECONDS):
         own += times(ours, 1)
         other += times(theirs, 1)
     return median(other[1:]) / median(own[1:])

@@ -1,4 +1,4 @@
-"""A benchmark calls itself in a fresh process for every cell, so that peak memory is the cell's own."""
+"""Run one measurement in a separate process, so that its peak memory can be measured."""
 
 import json
 import os
@@ -7,13 +7,13 @@ import sys
 from typing import Any
 
 
-def in_own_process(*words: object, **environment: str) -> dict[str, Any]:
-    """Run this benchmark with other words: what it prints as JSON, or the error that ended it."""
-    command = [sys.executable, sys.argv[0], *map(str, words)]
-    around = {**os.environ, **environment}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=around)
+def in_separate_process(*options: object, **environment: str) -> dict[str, Any]:
+    """Run this benchmark with other options and return its JSON output, or its error message."""
+    command = [sys.executable, sys.argv[0], *map(str, options)]
+    variables = {**os.environ, **environment}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        return {"error": said[-1][:60] if said else "killed"}
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+        lines = done.stderr.strip().splitlines()
+        return {"error": lines[-1][:60] if lines else "killed"}
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result

@@ -1,8 +1,8 @@
-"""Forward and backward time of sparse products, ours against the alternatives, in one run.
+"""Compare the forward and backward time of sparse products with alternative implementations.
 
-Run `python benchmarks/kernels.py [--nodes N] [--entries M] [--width D] [--threads T]`. Machines are
-noisy, so read the ratios: each is the median time of an alternative divided by the median of ours,
-measured in turns.
+Run `python benchmarks/kernels.py [--nodes N] [--entries M] [--width D] [--threads T]`. Timings vary
+between machines and runs, so compare the ratios: each is the median time of an alternative divided by
+our median time, measured alternately in the same run.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from torch_geometric import EdgeIndex
 
 from heterophily.core.sparse import Pattern
 
-TrainingResult = Callable[[], Tensor]
+Product = Callable[[], Tensor]
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    # PyTorch warns on each construction of a CSR tensor that the layout is young.
+    # PyTorch warns for each new CSR tensor that the layout is in beta state.
     warnings.filterwarnings("ignore", message="Sparse")
     ends = torch.randint(args.nodes, (2, args.entries))
     pattern = Pattern.from_edges(*ends, shape=(args.nodes, args.nodes))
@@ -46,8 +46,8 @@ def main() -> None:
 
 def competitors(
     pattern: Pattern, values: Tensor, dense: Tensor, *, learned: bool
-) -> dict[str, tuple[TrainingResult, tuple[Tensor, ...]]]:
-    """Each way to compute B @ X, and the leaves that get a gradient."""
+) -> dict[str, tuple[Product, tuple[Tensor, ...]]]:
+    """Return all implementations of B @ X, and the leaf tensors that receive gradients."""
     n, rows, columns = pattern.shape[0], pattern.rows.long(), pattern.indices.long()
     v = values.clone().requires_grad_(learned)
     x = dense.clone().requires_grad_()
@@ -75,7 +75,7 @@ def competitors(
     def gather_scatter() -> Tensor:
         return x.new_zeros(n, x.shape[1]).index_add(0, rows, v[:, None] * x[columns])
 
-    runs: dict[str, TrainingResult] = {
+    runs: dict[str, Product] = {
         "heterophily": ours,
         "PyG EdgeIndex": pyg,
         "torch COO": sparse_coo,
@@ -86,10 +86,8 @@ def competitors(
     return {name: (run, leaves) for name, run in runs.items()}
 
 
-def report(
-    title: str, ways: dict[str, tuple[TrainingResult, tuple[Tensor, ...]]], rounds: int
-) -> None:
-    """Time all ways in turns, check that they agree and print milliseconds and ratios."""
+def report(title: str, ways: dict[str, tuple[Product, tuple[Tensor, ...]]], rounds: int) -> None:
+    """Measure all implementations alternately, check that they agree, and print the times."""
     results = {name: step(*way)[1] for name, way in ways.items()}
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
@@ -105,8 +103,8 @@ def report(
     print()
 
 
-def step(run: TrainingResult, leaves: tuple[Tensor, ...]) -> tuple[float, list[Tensor]]:
-    """One forward and backward: seconds, and the result with its gradients."""
+def step(run: Product, leaves: tuple[Tensor, ...]) -> tuple[float, list[Tensor]]:
+    """Run one forward and backward pass, and return the seconds, the result, and its gradients."""
     for leaf in leaves:
         leaf.grad = None
     start = time.perf_counter()

@@ -1,8 +1,8 @@
-"""Milliseconds per epoch and peak memory of every method on large graphs.
+"""Measure time per epoch and peak memory of every method on large graphs.
 
-Run `python benchmarks/memory.py [--models ...] [--graphs ...]`. Each cell trains for 20 epochs in a process
-of its own with the committed settings of the dataset (or of the one that the graph is sized after);
-peak memory is that of the whole process, the interpreter, libraries and precomputation included.
+Run `python benchmarks/memory.py [--models ...] [--graphs ...]`. Each combination trains for 20 epochs in
+a separate process with the bundled settings of the dataset (or of the dataset whose size the graph has).
+Peak memory is that of the process, including the interpreter, the libraries, and all precomputations.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import json
 import time
 from typing import Any
 
-from fresh import in_own_process
+from fresh import in_separate_process
 
 GRAPHS = ("pubmed", "flickr", "size of roman-empire", "size of amazon-ratings")
 EPOCHS = 20
@@ -31,19 +31,19 @@ def main() -> None:
     print("| method | " + " | ".join(args.graphs) + " |")
     print("|---" * (1 + len(args.graphs)) + "|")
     for model in args.models:
-        cells = [cell(in_own_process("--cell", model, graph)) for graph in args.graphs]
+        cells = [cell(in_separate_process("--cell", model, graph)) for graph in args.graphs]
         print(f"| {model} | " + " | ".join(cells) + " |", flush=True)
 
 
-def cell(found: dict[str, Any]) -> str:
-    """One cell of the table."""
-    if "error" in found:
-        return str(found["error"])
-    return f"{found['milliseconds']:,.0f} ms, {found['gigabytes']:.1f} GB"
+def cell(result: dict[str, Any]) -> str:
+    """Format one cell of the table."""
+    if "error" in result:
+        return str(result["error"])
+    return f"{result['milliseconds']:,.0f} ms, {result['gigabytes']:.1f} GB"
 
 
 def measure(model: str, name: str) -> dict[str, float]:
-    """Train for a few epochs; seconds of setting up, median milliseconds per epoch, peak memory."""
+    """Train for a few epochs and return setup time, median time per epoch, and peak memory."""
     import torch
     from training import epoch_of, graph_named, milliseconds, times
 
@@ -58,8 +58,8 @@ def measure(model: str, name: str) -> dict[str, float]:
     epoch = epoch_of(network, graph)
     epoch()
     setup = time.perf_counter() - start
-    found = milliseconds(times(epoch, EPOCHS - 1))
-    return {"setup": setup, "milliseconds": found, "gigabytes": peak_memory() / 2**10}
+    median_ms = milliseconds(times(epoch, EPOCHS - 1))
+    return {"setup": setup, "milliseconds": median_ms, "gigabytes": peak_memory() / 2**10}
 
 
 if __name__ == "__main__":

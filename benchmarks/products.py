@@ -1,7 +1,8 @@
-"""Forward and backward time of dense products, ours against `@`, in one run.
+"""Compare the forward and backward time of dense products with `@`.
 
-Run `python benchmarks/products.py [--rows N ...] [--width D ...] [--columns K ...]`. Each ratio is the median
-time of `Z @ W` divided by that of `heterophily.core.dense.product`, in turns, with one thread.
+Run `python benchmarks/products.py [--rows N ...] [--width D ...] [--columns K ...]`. Each ratio is the
+median time of `Z @ W` divided by that of `heterophily.core.dense.product`, measured alternately with one
+thread.
 """
 
 import argparse
@@ -24,7 +25,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"single precision goes through {'oneDNN' if onednn_is_faster() else 'MKL'}\n")
+    print(f"single precision uses {'oneDNN' if onednn_is_faster() else 'MKL'}\n")
     print("| rows | width | " + " | ".join(f"{k} columns" for k in args.columns) + " |")
     print("|---" * (len(args.columns) + 2) + "|")
     for n in args.rows:
@@ -34,20 +35,20 @@ def main() -> None:
 
 
 def ratio(n: int, d: int, k: int, rounds: int) -> float:
-    """Time of the plain product, with its gradients, divided by ours."""
+    """Return the time of the plain product with its gradients divided by ours."""
     state, weight = torch.randn(n, d, requires_grad=True), torch.randn(d, k, requires_grad=True)
     flow = torch.randn(n, k)
-    ways: tuple[Callable[[], torch.Tensor], ...] = (
+    products: tuple[Callable[[], torch.Tensor], ...] = (
         lambda: state @ weight,
         lambda: product(state, weight),
     )
-    found: list[list[float]] = [[], []]
+    times: list[list[float]] = [[], []]
     for _ in range(rounds + 2):
-        for seconds, way in zip(found, ways, strict=True):
+        for seconds, compute in zip(times, products, strict=True):
             start = time.perf_counter()
-            torch.autograd.grad(way(), (state, weight), flow)
+            torch.autograd.grad(compute(), (state, weight), flow)
             seconds.append(time.perf_counter() - start)
-    plain, ours = (median(seconds[2:]) for seconds in found)
+    plain, ours = (median(seconds[2:]) for seconds in times)
     return plain / ours
 
 

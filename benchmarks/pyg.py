@@ -1,7 +1,7 @@
-"""The architectures of some recipes assembled from PyTorch Geometric's layers, with the recipe's settings.
+"""Architectures of several methods, assembled from the layers of PyTorch Geometric.
 
-Both sides have the same widths, layers, heads, dropout and optimiser. Features are dense here, as these
-layers want them; fixed filters get a sparse matrix, learned weights an edge index.
+Both sides have the same widths, layers, heads, dropout, and optimizer. Features are dense, as these
+layers require. Fixed filters receive a sparse matrix, and learned weights receive an edge index.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,11 +17,11 @@ from training import accuracy
 from heterophily import Graph
 
 MODELS = ("gcn", "gat", "gcnii", "appnp", "mixhop", "fagcn")
-WITH_WEIGHTS = ("gat", "fagcn")  # learned, one for every edge
+WITH_WEIGHTS = ("gat", "fagcn")  # one learned weight per edge
 
 
 class Stack(nn.Module):
-    """Dense layers and convolutions of PyTorch Geometric in a row."""
+    """Sequence of dense layers and convolutions of PyTorch Geometric."""
 
     def __init__(self, model: str, graph: Graph, settings: Mapping[str, Any]) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Stack(nn.Module):
         )
 
     def forward(self, x: Tensor, edges: Tensor) -> Tensor:
-        """Logits (N, K)."""
+        """Return the logits (N, K)."""
         logits: Tensor = getattr(self, f"_{self.model}")(x, edges)
         return logits
 
@@ -105,7 +105,7 @@ class Stack(nn.Module):
 
 
 def edges_for(model: str, graph: Graph) -> Tensor:
-    """An edge index for learned weights, a sparse matrix for fixed filters."""
+    """Return an edge index for learned weights and a sparse matrix for fixed filters."""
     pattern = graph.symmetric
     if model in WITH_WEIGHTS:
         return torch.stack([pattern.rows.long(), pattern.indices.long()])
@@ -114,7 +114,7 @@ def edges_for(model: str, graph: Graph) -> Tensor:
 
 
 def pyg_epoch(model: str, graph: Graph, settings: Mapping[str, Any]) -> Callable[[], None]:
-    """One epoch of a PyTorch Geometric network on the symmetrised graph."""
+    """Return a function that runs one epoch of the network on the symmetrized graph."""
     network, data = Stack(model, graph, settings), graph.to_pyg()
     x = data.x.to_dense() if data.x.is_sparse else data.x
     edges, split = edges_for(model, graph), graph.split("0")

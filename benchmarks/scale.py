@@ -1,12 +1,13 @@
-"""Time and memory per edge of whole-graph and of batch training, from 100,000 to 1,000,000 nodes.
+"""Measure time and memory per edge of full-batch and mini-batch training, for up to a million nodes.
 
-Run `python benchmarks/scale.py [--nodes 100000 1000000] [--models ...] [--batch-size 1024]`. A graph is drawn
-once per size: ten edges per node, 128 features, ten classes, a tenth of the neighbors of the own class. Every
-model trains in a process of its own, width 64 and two layers (gpr-gnn: ten steps). Milliseconds are of the
-median epoch; nanoseconds per edge are of processor time in the fastest one, which other work on the machine
-disturbs less. Peak memory is that of the process; per edge, without what it had before it built the model.
-`--keep` lets glibc keep freed memory. With a batch size, steps and an exact evaluation of all nodes are
-measured, and an epoch is their sum.
+Run `python benchmarks/scale.py [--nodes 100000 1000000] [--models ...] [--batch-size 1024]`. One graph
+is generated per size, with ten edges per node, 128 features, and ten classes; a tenth of the neighbors
+have the same class. Every model trains in a separate process with width 64 and two layers (gpr-gnn: ten
+steps). Milliseconds are those of the median epoch. Nanoseconds per edge are processor time of the
+fastest epoch, which is affected less by other work on the machine. Peak memory is that of the process;
+the memory per edge excludes what the process used before it built the model. `--keep` configures glibc
+to retain freed memory. With a batch size, the benchmark measures single steps and an exact evaluation of
+all nodes, and an epoch is their sum.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from fresh import in_own_process
+from fresh import in_separate_process
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "gcn": {},
@@ -33,8 +34,8 @@ HEAD = (
     *("model", "nodes", "edges", "set up, s", "ms per epoch", "peak GB"),
     *("CPU ns per edge", "ratio", "bytes per edge", "ratio"),
 )
-# Large tensors are given back to the system when they are freed, and new ones come as pages that the system
-# fills with zeros first. These settings of glibc keep the memory in the process instead.
+# By default, glibc returns freed tensors to the system and receives new ones as zero-filled pages. With
+# these variables, it retains the memory.
 KEEP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
 DEGREE, FEATURES, CLASSES, HOMOPHILY = 20, 128, 10, 0.1
 
@@ -46,15 +47,19 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=list(SETTINGS))
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=0)
-    parser.add_argument("--keep", action="store_true", help="Let processes keep memory they freed.")
-    parser.add_argument("--folder", type=Path, help="Where the graphs are, or are to be kept.")
+    parser.add_argument("--keep", action="store_true", help="Retain freed memory in the process.")
+    parser.add_argument(
+        "--folder", type=Path, help="Folder for the graphs; existing ones are reused."
+    )
     parser.add_argument("--job", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.job:
-        what, path = args.job
+        task, path = args.job
         print(
             json.dumps(
-                draw(Path(path), args.nodes[0]) if what == "draw" else measure(what, path, args)
+                generate(Path(path), args.nodes[0])
+                if task == "generate"
+                else measure(task, path, args)
             )
         )
         return
@@ -63,42 +68,44 @@ def main() -> None:
 
 
 def run(args: argparse.Namespace, folder: Path) -> None:
-    """Draw each graph, measure each model on it, and print as it comes."""
+    """Generate each graph, measure each model on it, and print the rows."""
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|")
     first: dict[str, dict[str, float]] = {}
     for n in args.nodes:
         path = folder / f"scale-{n}.safetensors"
         if not path.exists():
-            in_own_process("--job", "draw", path, "--nodes", n)
+            in_separate_process("--job", "generate", path, "--nodes", n)
         for model in args.models:
-            words = ("--epochs", args.epochs, "--batch-size", args.batch_size)
-            found = in_own_process("--job", model, path, *words, **(KEEP if args.keep else {}))
-            print(row(model, n, found, first.setdefault(model, found)), flush=True)
+            options = ("--epochs", args.epochs, "--batch-size", args.batch_size)
+            result = in_separate_process(
+                "--job", model, path, *options, **(KEEP if args.keep else {})
+            )
+            print(row(model, n, result, first.setdefault(model, result)), flush=True)
 
 
-def row(model: str, n: int, found: dict[str, Any], first: dict[str, Any]) -> str:
-    """One row of the table; ratios are against the first size."""
-    if "error" in found:
-        return f"| {model} | {n:,} | {found['error']} |"
+def row(model: str, n: int, result: dict[str, Any], first: dict[str, Any]) -> str:
+    """Format one row of the table; ratios are relative to the first size."""
+    if "error" in result:
+        return f"| {model} | {n:,} | {result['error']} |"
     keys = ("time", "memory")
-    ratios = [f"{found[k] / first[k]:.2f}×" if k in first else "" for k in keys]
+    ratios = [f"{result[k] / first[k]:.2f}×" if k in first else "" for k in keys]
     cells = (
         model,
         f"{n:,}",
-        f"{found['edges']:,}",
-        f"{found['setup']:.1f}",
-        f"{found['epoch']:,.0f}{found.get('note', '')}",
-        f"{found['peak']:.2f}",
-        f"{found['time']:,.0f}",
+        f"{result['edges']:,}",
+        f"{result['setup']:.1f}",
+        f"{result['epoch']:,.0f}{result.get('note', '')}",
+        f"{result['peak']:.2f}",
+        f"{result['time']:,.0f}",
         ratios[0],
-        f"{found['memory']:,.0f}",
+        f"{result['memory']:,.0f}",
         ratios[1],
     )
     return "| " + " | ".join(cells) + " |"
 
 
-def draw(path: Path, n: int) -> dict[str, int]:
-    """Draw the graph of n nodes and save it."""
+def generate(path: Path, n: int) -> dict[str, int]:
+    """Generate a graph with n nodes and save it."""
     import numpy as np
     import torch
 
@@ -120,28 +127,28 @@ def draw(path: Path, n: int) -> dict[str, int]:
 
 
 def measure(model: str, path: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Milliseconds per epoch and memory of a model on a saved graph."""
+    """Measure the time per epoch and the memory of a model on a saved graph."""
     import torch
 
     from heterophily import Graph, build
 
-    import_module("heterophily.training.batches")  # so that libraries are not counted below
+    import_module("heterophily.training.batches")  # exclude the libraries from the memory below
     torch.manual_seed(0)
     graph = Graph.load(path, mmap=True)
     edges = graph.n_edges // 2
     before, start = megabytes("VmRSS"), time.perf_counter()
     network = build(model, graph, **SETTINGS.get(model, {}))
-    found = (
-        in_batches(network, graph, args) if args.batch_size else as_a_whole(network, graph, args)
+    result = (
+        mini_batch(network, graph, args) if args.batch_size else full_batch(network, graph, args)
     )
     peak = megabytes("VmHWM")
-    found["setup"] += found.pop("began") - start
-    per_edge = {"time": 1e6 * found.pop("work") / edges, "memory": 2**20 * (peak - before) / edges}
-    return {**found, "edges": edges, "peak": peak / 1024, **per_edge}
+    result["setup"] += result.pop("began") - start
+    per_edge = {"time": 1e6 * result.pop("work") / edges, "memory": 2**20 * (peak - before) / edges}
+    return {**result, "edges": edges, "peak": peak / 1024, **per_edge}
 
 
-def as_a_whole(network: Any, graph: Any, args: argparse.Namespace) -> dict[str, Any]:
-    """Epochs after the first one, which counts as setting up."""
+def full_batch(network: Any, graph: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """Measure all epochs except the first one, which is part of the setup."""
     from training import epoch_of
 
     began = time.perf_counter()
@@ -153,7 +160,7 @@ def as_a_whole(network: Any, graph: Any, args: argparse.Namespace) -> dict[str, 
 
 
 def timed(calls: Sequence[Callable[[], Any]]) -> tuple[float, float]:
-    """The median of the calls on the clock, and the least processor time of one, in milliseconds."""
+    """Return the median time of the calls and the minimum processor time, in milliseconds."""
     seconds, work = [], []
     for call in calls:
         start, used = time.perf_counter(), time.process_time()
@@ -163,8 +170,8 @@ def timed(calls: Sequence[Callable[[], Any]]) -> tuple[float, float]:
     return 1e3 * median(seconds), 1e3 * min(work)
 
 
-def in_batches(network: Any, graph: Any, args: argparse.Namespace) -> dict[str, Any]:
-    """Steps of one epoch, as many as `epochs` times ten, and one evaluation."""
+def mini_batch(network: Any, graph: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """Measure up to ten steps per requested epoch, and one evaluation."""
     import torch
 
     from heterophily.htmp.execution.sampling import NEIGHBORS
@@ -194,7 +201,7 @@ def in_batches(network: Any, graph: Any, args: argparse.Namespace) -> dict[str, 
 
 
 def megabytes(key: str) -> float:
-    """Memory of this process: VmRSS now, VmHWM at its peak."""
+    """Return the memory of this process: VmRSS is the current value, VmHWM the peak."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key):
             return float(line.split()[1]) / 1024

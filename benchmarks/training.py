@@ -1,4 +1,4 @@
-"""What the benchmarks share: graphs of a wanted size, and one epoch of training."""
+"""Shared by the benchmarks: graphs of a given size, and one epoch of training."""
 
 import time
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from heterophily.htmp.network import Network
 from heterophily.training.optimizers import make_optimizers
 from heterophily.training.trainer import Trainer
 
-SIZES = {  # nodes, entries, features, classes of datasets whose files are not at hand
+SIZES = {  # nodes, entries, features, and classes of datasets that are not available offline
     "size of roman-empire": (22_662, 65_854, 300, 18),
     "size of amazon-ratings": (24_492, 186_100, 300, 5),
 }
 
 
 def graph_named(name: str) -> Graph:
-    """A dataset, or a random graph of the size of one."""
+    """Return a dataset, or a random graph of the same size."""
     if name not in SIZES:
         return load(name)
     n, entries, features, classes = SIZES[name]
@@ -38,7 +38,7 @@ def graph_named(name: str) -> Graph:
 
 
 def epoch_of(network: Network, graph: Graph) -> Callable[[], None]:
-    """One epoch of the trainer: forward, backward, step, evaluation, and keeping what is best."""
+    """Return a function that runs one epoch of the trainer with its evaluation."""
     cpu = torch.device("cpu")
     trainer = Trainer(network, graph, split=graph.split("0"), seed=0, device=cpu)
     retain_freed_memory()
@@ -49,20 +49,20 @@ def epoch_of(network: Network, graph: Graph) -> Callable[[], None]:
 
 
 def accuracy(logits: Tensor, graph: Graph, nodes: Tensor) -> float:
-    """Share of nodes that are classified rightly."""
+    """Return the fraction of nodes that are classified correctly."""
     return float((logits[nodes].argmax(dim=1) == graph.labels[nodes]).float().mean())
 
 
 def times(epoch: Callable[[], None], n: int) -> list[float]:
-    """Seconds of `n` epochs."""
-    found = []
+    """Return the seconds of `n` epochs."""
+    seconds = []
     for _ in range(n):
         start = time.perf_counter()
         epoch()
-        found.append(time.perf_counter() - start)
-    return found
+        seconds.append(time.perf_counter() - start)
+    return seconds
 
 
 def milliseconds(seconds: list[float]) -> float:
-    """The median in milliseconds, after two epochs of warming up."""
+    """Return the median in milliseconds, excluding two warm-up epochs."""
     return 1e3 * median(seconds[2:])

@@ -1,8 +1,9 @@
-"""Time of sparse products with wide factors, in slices or full blocks against one piece, in one run.
+"""Compare the time of sparse products with wide matrices in slices or dense blocks with one piece.
 
 Run `python benchmarks/wide.py [--width D ...]`. Each ratio is the median time of the kernel in one piece
-divided by that of `heterophily.core.kernels`, in turns, with one thread. The patterns are random, with
-the sizes of Xᵀ, in the gradient of the first layer's weights, and of the neighbors within two hops.
+divided by that of `heterophily.core.kernels`, measured alternately with one thread. The patterns are
+random and have the sizes of Xᵀ, which occurs in the gradient of the first layer's weights, and of the
+neighbors within two hops.
 """
 
 import argparse
@@ -37,8 +38,8 @@ def main() -> None:
     print("|---" * (len(args.width) + 2) + "|")
     for name, (n, m, entries) in SIZES.items():
         rng = np.random.default_rng(0)
-        drawn = sp.csr_array(sp.random_array((n, m), density=entries / n / m, rng=rng))
-        pattern = Pattern.from_arrays(drawn.indptr, drawn.indices, n_columns=m)
+        random = sp.csr_array(sp.random_array((n, m), density=entries / n / m, rng=rng))
+        pattern = Pattern.from_arrays(random.indptr, random.indices, n_columns=m)
         values = torch.rand(pattern.n_entries)
         for kernel in ("B Z", "U_i · Z_j") if n == m else ("B Z",):
             cells = [f"{ratio(kernel, pattern, values, d, args.rounds):.1f}" for d in args.width]
@@ -46,7 +47,7 @@ def main() -> None:
 
 
 def ratio(kernel: str, pattern: Pattern, values: torch.Tensor, d: int, rounds: int) -> float:
-    """Time in one piece divided by ours."""
+    """Return the time in one piece divided by ours."""
     left, right = torch.randn(pattern.shape[0], d), torch.randn(pattern.n_columns, d)
 
     def ours() -> torch.Tensor:
@@ -58,14 +59,14 @@ def ratio(kernel: str, pattern: Pattern, values: torch.Tensor, d: int, rounds: i
         with patch.multiple(kernels, MAX_CACHED_NUMBERS=float("inf"), DENSE_FRACTION=2.0):
             return ours()
 
-    found: tuple[list[float], list[float]] = ([], [])
-    ways: tuple[Callable[[], torch.Tensor], ...] = (plain, ours)
+    times: tuple[list[float], list[float]] = ([], [])
+    kinds: tuple[Callable[[], torch.Tensor], ...] = (plain, ours)
     for _ in range(rounds + 1):
-        for seconds, way in zip(found, ways, strict=True):
+        for seconds, compute in zip(times, kinds, strict=True):
             start = time.perf_counter()
-            way()
+            compute()
             seconds.append(time.perf_counter() - start)
-    slow, fast = (median(seconds[1:]) for seconds in found)
+    slow, fast = (median(seconds[1:]) for seconds in times)
     return slow / fast
 
 

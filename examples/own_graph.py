@@ -1,7 +1,8 @@
-"""One's own graph, from two tables to predictions: a made-up market of buyers, sellers and brokers.
+"""Use your own graph, from two tables to predictions: a synthetic market of buyers, sellers, and brokers.
 
-Run `python examples/own_graph.py [FOLDER]`. It writes `edges.csv` and `nodes.csv` with text ids and text
-labels, a third of them missing, then does what a practitioner does: diagnose, fit, look at the predictions.
+Run `python examples/own_graph.py [FOLDER]`. The script writes `edges.csv` and `nodes.csv` with text ids
+and text labels, a third of which are missing. Then it diagnoses the graph, trains a model, and writes
+the predictions.
 """
 
 import csv
@@ -19,13 +20,13 @@ SIZES = (120, 240, 240)
 
 
 def write_market(folder: Path, *, seed: int = 0) -> None:
-    """Buyers deal with sellers, sellers with buyers, brokers with both; features are weak hints."""
+    """Write a market in which buyers and sellers trade with each other and brokers trade with both."""
     rng = np.random.default_rng(seed)
     role = np.repeat([0, 1, 2], SIZES)
-    likes = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 4.0], [1.0, 4.0, 0.0]])
-    edges = draw_edges(role, target_matrix(SIZES, 0.05, pattern=likes), degree=8, seed=seed)
+    preferences = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 4.0], [1.0, 4.0, 0.0]])
+    edges = draw_edges(role, target_matrix(SIZES, 0.05, pattern=preferences), degree=8, seed=seed)
     ids = [f"{rng.integers(16**6):06x}-{i}" for i in range(len(role))]
-    hints = rng.normal(size=(len(role), 4)) + 0.5 * np.eye(3, 4)[role]
+    features = rng.normal(size=(len(role), 4)) + 0.5 * np.eye(3, 4)[role]
     hidden = rng.random(len(role)) < 1 / 3
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "edges.csv").open("w", newline="") as file:
@@ -33,20 +34,20 @@ def write_market(folder: Path, *, seed: int = 0) -> None:
     with (folder / "nodes.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "label", "volume", "frequency", "spread", "age"])
-        for i, row in enumerate(hints):
+        for i, row in enumerate(features):
             label = "" if hidden[i] else ROLES[role[i]]
             writer.writerow([ids[i], label, *(f"{value:.3f}" for value in row)])
 
 
 def main(folder: Path) -> None:
-    """From tables to predictions."""
+    """Create the tables, diagnose the graph, train a model, and write the results."""
     write_market(folder)
     graph = Graph.from_files(folder)
     print(diagnose(graph).verdict, "\n")
     model = NodeClassifier("cmgnn", width=32, patience=60).fit(graph, progress=False)
     print(f"validation accuracy {model.run_.scores['val']['accuracy']:.1%}")
-    for what, path in write_results(model, graph, folder / "results").items():
-        print(f"{what}: {path}")
+    for name, path in write_results(model, graph, folder / "results").items():
+        print(f"{name}: {path}")
 
 
 if __name__ == "__main__":
