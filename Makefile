@@ -1,4 +1,4 @@
-# `make demo` and `make test` do all the set-up: they create .venv and install what is missing.
+# `make demo` and `make test` create .venv and install the missing packages.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,15 +7,15 @@ APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recomm
 
 .PHONY: help demo test lint types install browser clean
 help:
-	@echo "make demo    diagnose an embedded graph, compare five methods on it, write a report; offline"
-	@echo "make test    everything that continuous integration runs"
-	@echo "make clean   remove .venv and caches"
+	@echo "make demo    diagnose a bundled graph, compare five methods on it, and write a report (offline)"
+	@echo "make test    run the linter, the type checker, and the tests, as continuous integration does"
+	@echo "make clean   remove .venv, the demo, and caches"
 
 install: $(VENV)/.installed
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "heterophily needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+		|| { echo "heterophily requires Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
@@ -26,7 +26,7 @@ demo: install
 		--set max_epochs=100 --out demo/results
 	$(BIN)/heterophily table demo/results
 	$(BIN)/heterophily report demo/results --out demo/report.html
-	@echo "The report is $(CURDIR)/demo/report.html: open it in a browser."
+	@echo "Open $(CURDIR)/demo/report.html in a browser."
 
 lint: install
 	$(BIN)/ruff check .
@@ -35,11 +35,11 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-# The report is tested in Chromium. Where it is missing and cannot be installed, those tests are skipped.
+# The report is tested in Chromium. If it is missing and cannot be installed, those tests are skipped.
 browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 		|| { test "$$(id -u)" = 0 && { $(APT) || { apt-get update -qq && $(APT); }; } >/dev/null 2>&1; } \
-		|| echo "no Chromium here, and it could not be installed: browser tests are skipped"
+		|| echo "Chromium is not available and could not be installed; browser tests are skipped"
 
 test: lint types browser
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --cov --cov-report=term
