@@ -1,4 +1,4 @@
-"""The code of the README and of the documentation runs, and their links lead somewhere."""
+"""The code in the README and in the documentation runs, and all links are valid."""
 
 import re
 import runpy
@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"\]\(([^)#:]+)\)")
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^):]+))?\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -23,8 +24,22 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_relative_links_lead_to_files(page):
-    missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
-    assert not missing
+    links = [page.parent / link for link, _ in LINK.findall(page.read_text()) if link]
+    assert [link for link in links if not link.exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_anchors_lead_to_headings(page):
+    links = [
+        (page.parent / link if link else page, a) for link, a in LINK.findall(page.read_text())
+    ]
+    assert [anchor for target, anchor in links if anchor and anchor not in anchors(target)] == []
+
+
+def anchors(page):
+    """Return the anchors that GitHub creates for the headings of a page."""
+    titles = HEADING.findall(page.read_text())
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
