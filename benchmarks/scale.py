@@ -175,22 +175,29 @@ def mini_batch(network: Any, graph: Any, args: argparse.Namespace) -> dict[str, 
     import torch
 
     from heterophily.htmp.execution.sampling import NEIGHBORS
-    from heterophily.training.batches import BatchTrainer
-    from heterophily.training.optimizers import make_optimizers
+    from heterophily.training.steps import MiniBatch
 
     began = time.perf_counter()
-    facts = {"split": graph.split("0"), "seed": 0, "device": torch.device("cpu")}
-    trainer = BatchTrainer(network, graph, batch_size=args.batch_size, neighbors=NEIGHBORS, **facts)
-    trainer._begin()
-    trainer.optimizers = make_optimizers(network)
-    batches = trainer.nodes["train"].split(args.batch_size)
+    split = graph.split("0")
+    known = graph.with_labels_only(torch.cat([split.train, split.val]))
+    trainer = MiniBatch(
+        network,
+        known,
+        split.train,
+        seed=0,
+        device=torch.device("cpu"),
+        batch_size=args.batch_size,
+        neighbors=NEIGHBORS,
+    )
+    trainer.initialize()
+    batches = split.train.split(args.batch_size)
     network.train()
     draws = torch.Generator().manual_seed(0)
     setup = time.perf_counter() - began
-    calls = [partial(trainer._step, batch, draws) for batch in batches[: 10 * args.epochs]]
+    calls = [partial(trainer.train_batch, batch, draws) for batch in batches[: 10 * args.epochs]]
     step, step_work = timed(calls)
     network.eval()
-    evaluation, work = timed([trainer._evaluate])
+    evaluation, work = timed([trainer.evaluate])
     return {
         "began": began,
         "setup": setup,

@@ -13,7 +13,6 @@ from heterophily import Graph, load, random_splits
 from heterophily.core.machine import retain_freed_memory
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
 from heterophily.htmp.network import Network
-from heterophily.training.optimizers import make_optimizers
 from heterophily.training.trainer import Trainer
 
 SIZES = {  # nodes, entries, features, and classes of datasets that are not available offline
@@ -42,8 +41,7 @@ def epoch_of(network: Network, graph: Graph) -> Callable[[], None]:
     cpu = torch.device("cpu")
     trainer = Trainer(network, graph, split=graph.split("0"), seed=0, device=cpu)
     retain_freed_memory()
-    trainer._begin()
-    trainer.optimizers = make_optimizers(network)
+    trainer.step.initialize()
     numbers = count()
     return lambda: trainer._epoch(next(numbers))
 

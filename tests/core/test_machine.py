@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from heterophily import HeterophilyError
 from heterophily.core import machine
-from heterophily.core.machine import choose_threads, peak_memory
+from heterophily.core.machine import choose_device, choose_threads, peak_memory
 
 
 @pytest.mark.parametrize(
@@ -114,3 +115,19 @@ print(len(calls))
 
 def test_training_in_a_users_process_does_not_configure_malloc():
     assert run_python(USER) == ["0"]
+
+
+def test_a_device_is_chosen_by_name():
+    assert choose_device("cpu") == torch.device("cpu")
+    best = "cuda" if torch.cuda.is_available() else "mps"
+    if not torch.cuda.is_available() and not torch.backends.mps.is_available():
+        best = "cpu"
+    assert choose_device().type == best
+
+
+@pytest.mark.parametrize("name", ["gpu", "", "cuda:99", "xpu:99"])
+def test_a_device_that_is_not_there_is_refused(name):
+    with pytest.raises(
+        HeterophilyError, match=f"device '{name}' is not available; use 'auto' or 'cpu'"
+    ):
+        choose_device(name)

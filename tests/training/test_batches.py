@@ -15,8 +15,8 @@ from heterophily.htmp.execution import blockwise as layerwise
 from heterophily.htmp.losses import classification
 from heterophily.htmp.network import Network
 from heterophily.models import REGISTRY
-from heterophily.training.batches import BatchTrainer, class_sums
 from heterophily.training.seeds import derived_seed
+from heterophily.training.steps import MiniBatch, class_sums
 
 QUIET = {"dropout": 0.0, "max_epochs": 4}
 
@@ -39,7 +39,7 @@ def test_every_method_trains_in_batches_or_says_why_not(run, model):
         with pytest.raises(HeterophilyError, match=f"{model} cannot be trained in batches") as told:
             run(model, **options)
         assert why in str(told.value)
-        assert "Leave batch_size out" in str(told.value)
+        assert "omit batch_size" in str(told.value)
         return
     network, result = run(model, **options)
     assert np.isfinite(result.history.loss).all()
@@ -56,13 +56,13 @@ def test_the_same_seed_gives_the_same_run_bit_for_bit(run, same, model):
 
 
 def test_an_epoch_visits_every_training_node_once_in_a_new_order(run, split, monkeypatch):
-    seen, step = [], BatchTrainer._step
+    seen, step = [], MiniBatch.train_batch
 
     def watched(self, batch, generator):
         seen.append((batch.tolist(), generator.initial_seed()))
         return step(self, batch, generator)
 
-    monkeypatch.setattr(BatchTrainer, "_step", watched)
+    monkeypatch.setattr(MiniBatch, "train_batch", watched)
     run("gcn", batch_size=8, max_epochs=2)
     assert [len(batch) for batch, _ in seen] == [8, 8, 8, 6] * 2
     first, second = ([n for batch, _ in seen[i : i + 4] for n in batch] for i in (0, 4))
@@ -90,13 +90,13 @@ def test_test_labels_are_never_read(run, graph, split):
 
 
 def test_the_belief_is_of_the_whole_graph_and_changes_when_validation_improves(run, monkeypatch):
-    seen, improve = [], Network.improve
+    seen, improve = [], Network.update_states
 
     def watched(self, graph, logits):
         seen.append((graph.n_nodes, len(logits)))
         improve(self, graph, logits)
 
-    monkeypatch.setattr(Network, "improve", watched)
+    monkeypatch.setattr(Network, "update_states", watched)
     network, result = run("cmgnn", batch_size=8, max_epochs=10)
     reached = result.history.val_scores
     better = [e for e in range(10) if reached[e] > max([-1.0, *reached[:e]])]
@@ -107,7 +107,7 @@ def test_the_belief_is_of_the_whole_graph_and_changes_when_validation_improves(r
 
 @pytest.mark.parametrize("rule", ["nodes", "positions"])
 def test_prototypes_are_averaged_a_few_rows_at_a_time(run, graph, split, monkeypatch, rule):
-    monkeypatch.setattr("heterophily.training.batches.ROWS", 4)
+    monkeypatch.setattr("heterophily.training.steps.ROWS", 4)
     options = {"prototype_index": rule, "feature_norm": "l2", "max_epochs": 1}
     network, _ = run("cmgnn", batch_size=8, **options)
     x = graph.features / graph.features.norm(dim=1, keepdim=True)
@@ -229,5 +229,5 @@ def test_two_processes_make_the_steps_of_one(graph, split, tmp_path):
 
 def test_several_processes_want_batches(run, monkeypatch):
     monkeypatch.setattr("heterophily.core.processes.world_size", lambda: 2)
-    with pytest.raises(HeterophilyError, match="give a batch_size"):
+    with pytest.raises(HeterophilyError, match="pass a batch_size"):
         run("gcn")

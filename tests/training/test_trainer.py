@@ -12,10 +12,11 @@ from torch.nn import functional as F
 from heterophily import HeterophilyError, Split, build
 from heterophily.htmp.network import Network
 from heterophily.models import REGISTRY
+from heterophily.training import steps
 from heterophily.training import trainer as module
 from heterophily.training.metrics import accuracy, all_metrics
 from heterophily.training.seeds import seed_everything
-from heterophily.training.trainer import Trainer, balanced_class_weights, choose_device
+from heterophily.training.trainer import Trainer, balanced_class_weights
 
 DRAWING = ("gcn", "cmgnn", "hog-gcn", "simp-gcn", "gcn+")  # each with dropout, some draw more
 
@@ -46,8 +47,8 @@ def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, m
     calls = count_passes(monkeypatch)
     quick = run(model, **options)
     n_quick, _ = len(calls), calls.clear()
-    monkeypatch.setattr(module, "repeats", lambda network, graph: False)
-    monkeypatch.setattr(module, "n_reusable_layers", lambda network, graph: 0)
+    monkeypatch.setattr(steps, "training_equals_evaluation", lambda network, graph: False)
+    monkeypatch.setattr(steps, "n_reusable_layers", lambda network, graph: 0)
     same(quick, run(model, **options))
     assert n_quick == len(calls) - 6 + 1 + 2  # one per epoch, the first step's, two to find out
 
@@ -58,7 +59,7 @@ def test_layers_before_the_first_dropout_serve_evaluation_and_the_next_step(
 ):
     options = {"max_epochs": 6, "patience": 10, "width": 64}
     quick = run(model, **options)
-    monkeypatch.setattr(module, "n_reusable_layers", lambda network, graph: 0)
+    monkeypatch.setattr(steps, "n_reusable_layers", lambda network, graph: 0)
     same(quick, run(model, **options))
 
 
@@ -75,7 +76,7 @@ def test_layers_before_the_first_dropout_serve_evaluation_and_the_next_step(
 def test_layers_are_shared_up_to_the_first_dropout(graph, model, settings, n_layers):
     network = build(model, graph, **settings)
     state = torch.get_rng_state()
-    assert module.n_reusable_layers(network, graph) == n_layers
+    assert steps.n_reusable_layers(network, graph) == n_layers
     assert torch.equal(state, torch.get_rng_state())
 
 
@@ -135,7 +136,7 @@ def test_the_network_is_shown_training_and_validation_labels_only(graph, split):
     trainer = Trainer(
         build("gcn", graph), graph, split=split, seed=0, device=torch.device("cpu")
     )  # fmt: skip
-    shown = trainer.shown
+    shown = trainer.training_graph
     assert (shown.labels[split.test] == -1).all()
     for part in (split.train, split.val):
         assert torch.equal(shown.labels[part], graph.labels[part])
@@ -197,7 +198,7 @@ def test_the_belief_takes_up_predictions_only_when_validation_improves(
         seen.append((len([kind for kind, _ in passes if kind == "train"]) - 1, kinds))
 
     monkeypatch.setattr(Network, "forward", forward)
-    monkeypatch.setattr(Network, "improve", improve)
+    monkeypatch.setattr(Network, "update_states", improve)
     _, result = run("cmgnn", preset=preset, max_epochs=20)
     reached = result.history.val_scores
     better = [e for e in range(20) if reached[e] > max([-1.0, *reached[:e]])]
@@ -273,7 +274,7 @@ def test_a_loss_that_is_not_finite_stops_with_advice(run):
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ((range(30), ()), "training needs validation nodes to know when to stop; add some"),
+        ((range(30), ()), "training requires validation nodes for early stopping; add some"),
         (((), range(30)), "has no training nodes"),
         ((range(30), range(20, 40)), "the parts must not overlap"),
         ((range(30), range(30, 40), range(39, 50)), "the parts must not overlap"),
@@ -328,20 +329,6 @@ def test_class_weights_count_for_prototypes_too(run, graph, split):
     logits = network.context.carry["logits"][rows].detach()
     expected = F.cross_entropy(logits, labels, balanced_class_weights(graph, split.train))
     assert result.history.loss[0] == pytest.approx(float(expected), rel=1e-5)
-
-
-def test_a_device_is_chosen_by_name():
-    assert choose_device("cpu") == torch.device("cpu")
-    best = "cuda" if torch.cuda.is_available() else "mps"
-    if not torch.cuda.is_available() and not torch.backends.mps.is_available():
-        best = "cpu"
-    assert choose_device().type == best
-
-
-@pytest.mark.parametrize("name", ["gpu", "", "cuda:99", "xpu:99"])
-def test_a_device_that_is_not_there_is_refused(name):
-    with pytest.raises(HeterophilyError, match=f"no device '{name}' here; take auto or cpu"):
-        choose_device(name)
 
 
 class Terminal(io.StringIO):

@@ -11,7 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heterophily.core.errors import HeterophilyError
+
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 TUNED = os.environ.get("HETEROPHILY_TUNING", "on").lower() != "off"
@@ -39,6 +42,22 @@ def choose_threads(option: int = 0, *, workers: int = 1) -> int:
     variable = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     requested = option or (int(variable) if variable.isdigit() else 0)
     return requested or max(1, n_cores() // max(1, workers))
+
+
+def choose_device(name: str = "auto") -> "torch.device":
+    """Return a device by name. `auto` is the GPU if there is one."""
+    import torch
+
+    if name != "auto":
+        try:
+            return torch.empty(0, device=name).device
+        except (RuntimeError, AssertionError, ImportError) as error:
+            raise HeterophilyError(
+                f"device {name!r} is not available; use 'auto' or 'cpu'"
+            ) from error
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
 def peak_memory() -> float:

@@ -1,0 +1,224 @@
+"""The two ways to compute an epoch: on the full graph, or in mini-batches with sampled neighbors.
+
+Both update the weights in `train_epoch` and return exact logits of all nodes from `evaluate`.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from heterophily.core import processes
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Features, Graph
+from heterophily.core.sparse import Matrix
+from heterophily.core.types import Json
+from heterophily.htmp.belief import prototype_members
+from heterophily.htmp.execution.batch import Batch
+from heterophily.htmp.execution.blockwise import BLOCK, evaluate
+from heterophily.htmp.execution.reuse_layers import n_reusable_layers, training_equals_evaluation
+from heterophily.htmp.execution.sampling import Neighbors, Sampler, fanouts_per_hop
+from heterophily.htmp.network import Network, Start
+from heterophily.htmp.part import Context
+from heterophily.training.optimizers import make_optimizers
+from heterophily.training.seeds import derived_seed
+
+ROWS = 2**16  # nodes whose features are averaged at a time
+
+
+class FullBatch:
+    """One optimizer step per epoch, on the full graph.
+
+    Evaluation and the next training pass use the same weights. The layers before the first dropout, or all
+    layers without dropout, are therefore computed once for both.
+    """
+
+    def __init__(self, network: Network, graph: Graph, nodes: Tensor) -> None:
+        self.network, self.graph, self.nodes = network, graph, nodes
+        self.facts: dict[str, Json] = {}
+        self._reuses_pass, self._n_reused_layers = False, 0
+        self._last_pass: tuple[Tensor, Context | None] | None = None
+        self._first_layers: Start | None = None
+
+    def initialize(self) -> None:
+        """Initialize states and optimizers."""
+        self.network.initialize_states(self.graph, self.nodes)
+        self._reuses_pass = training_equals_evaluation(self.network, self.graph)
+        if not self._reuses_pass:
+            self._n_reused_layers = n_reusable_layers(self.network, self.graph)
+        self.optimizers = make_optimizers(self.network)
+
+    def train_epoch(self, epoch: int) -> tuple[float, Tensor]:
+        """Update the weights once. Return the loss and the logits of the training pass."""
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+        logits = self._forward()
+        loss = self.network.loss(logits, self.graph, self.nodes)
+        value = _check_finite(float(loss.detach()), epoch, self.network)
+        loss.backward()
+        for optimizer in self.optimizers:
+            optimizer.step()
+        return value, logits
+
+    def _forward(self) -> Tensor:
+        if self._last_pass is None:
+            first_layers, self._first_layers = self._first_layers, None
+            logits: Tensor = self.network(self.graph, first_layers)
+            return logits
+        logits, self.network.context = self._last_pass  # a callback may have changed the context
+        return logits
+
+    def evaluate(self, *, is_last: bool = False) -> Tensor:
+        """Return the logits of all nodes, without gradient."""
+        self._last_pass, self._first_layers = None, None
+        reuses_pass = self._reuses_pass and not is_last
+        if self._n_reused_layers and not is_last:
+            self._first_layers = self.network.start(self.graph, self._n_reused_layers)
+        with torch.set_grad_enabled(reuses_pass):
+            logits: Tensor = self.network(self.graph, self._first_layers)
+        if not reuses_pass:
+            return logits
+        self._last_pass = logits, self.network.context
+        return logits.detach()
+
+    def update_states(self, logits: Tensor) -> None:
+        """Pass new predictions of all nodes to the states of the network."""
+        self.network.update_states(self.graph, logits)
+
+
+class MiniBatch:
+    """One optimizer step per batch of training nodes, each with sampled neighbors.
+
+    Seed and epoch determine the order of the nodes. States are those of the full graph. Each process handles
+    its share of every batch; gradients are weighted by the nodes that they represent and added, so the step
+    equals that of a single process. The graph stays on the CPU.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        graph: Graph,
+        nodes: Tensor,
+        *,
+        seed: int,
+        device: torch.device,
+        batch_size: int,
+        neighbors: Neighbors,
+    ) -> None:
+        if batch_size < 1:
+            raise HeterophilyError(f"batch_size must be positive, got {batch_size}")
+        self.network, self.graph, self.nodes = network, graph, nodes
+        self.seed, self.device, self.batch_size = seed, device, batch_size
+        self.sampler = Sampler(graph, network.recipe.channels, network.encoder_part.structure)
+        self.fanouts = fanouts_per_hop(neighbors, network.n_layers * self.sampler.power)
+        self.facts: dict[str, Json] = {"batch_size": batch_size, "neighbors": self.fanouts}
+        self.n_represented = self._weight(nodes)
+
+    def initialize(self) -> None:
+        """Initialize states and optimizers."""
+        network = self.network
+        if network.mind is not None:
+            with self._states_on_cpu():
+                network.mind.start(self.graph, self._prototypes(), self.nodes)
+        for term, w in zip(network.recipe.losses, network.terms, strict=True):
+            term.initialize(network, self.graph, self.nodes, w)
+        self.optimizers = make_optimizers(network)
+
+    def _prototypes(self) -> Tensor:
+        """X_ptt, the means of classes, from a few rows of X at a time."""
+        assert self.network.mind is not None
+        rule = str(self.network.mind.belief.prototype_index)
+        members, classes = prototype_members(self.graph, self.nodes, rule=rule)
+        sums = torch.zeros(self.graph.n_classes, self.graph.n_features, dtype=torch.double)
+        counts = torch.bincount(classes, minlength=self.graph.n_classes)
+        for some, of in zip(members.split(ROWS), classes.split(ROWS), strict=True):
+            sums += class_sums(self.network.input(Batch(self.graph, some, {})), of, len(sums))
+        means = sums / counts.clamp_min(1).unsqueeze(1)
+        return means.to(self.network.mind.prototypes.dtype)
+
+    def train_epoch(self, epoch: int) -> tuple[float, Tensor]:
+        """Update the weights once per batch. Return the mean loss and no logits."""
+        order = torch.Generator().manual_seed(derived_seed(self.seed, epoch))
+        shuffled = self.nodes[torch.randperm(len(self.nodes), generator=order)]
+        total = 0.0
+        for step, batch in enumerate(shuffled.split(self.batch_size)):
+            generator = torch.Generator().manual_seed(derived_seed(self.seed, epoch, step))
+            loss = self.train_batch(batch, generator)
+            total += _check_finite(loss, epoch, self.network) * len(batch)
+        return total / len(self.nodes), torch.empty(0)
+
+    def train_batch(self, batch: Tensor, generator: torch.Generator) -> float:
+        """Update the weights with one batch. Return its loss over all processes."""
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+        share = processes.local_share(batch)
+        value = torch.zeros(1, dtype=torch.double)
+        if len(share):
+            sample = self.sampler.draw(share, self.fanouts, generator).to(self.device)
+            seeds = torch.arange(len(share), device=self.device)
+            logits = self.network(sample)
+            loss = self.network.loss(logits, sample, seeds, n_represented=self.n_represented)
+            loss = loss * (self._weight(share) / self._weight(batch))
+            loss.backward()
+            value += float(loss.detach())
+        processes.all_reduce_gradients(self.network)
+        processes.all_reduce_sum([value])
+        for optimizer in self.optimizers:
+            optimizer.step()
+        return float(value)
+
+    def _weight(self, nodes: Tensor) -> float:
+        """Return the weight of nodes in the loss: their number, or the sum of their class weights."""
+        weights = self.network.class_weights
+        if weights is None:
+            return float(len(nodes))
+        return float(weights.cpu()[self.graph.labels[nodes]].sum())
+
+    def evaluate(self, *, is_last: bool = False) -> Tensor:
+        """Return the logits of all nodes, computed layer by layer in blocks of rows."""
+        return evaluate(self.network, self.graph, block=BLOCK)
+
+    def update_states(self, logits: Tensor) -> None:
+        """Pass new predictions of all nodes to the states of the network."""
+        with self._states_on_cpu():
+            self.network.update_states(self.graph, logits)
+
+    @contextmanager
+    def _states_on_cpu(self) -> Iterator[None]:
+        state = self.network.mind
+        if state is None or self.device.type == "cpu":
+            yield
+            return
+        state.to("cpu")
+        yield
+        state.to(self.device)
+
+
+def check_batchable(network: Network) -> None:
+    """Raise an error if the method requires all nodes in every step."""
+    reason, name = network.recipe.full_graph_reason, network.recipe.name
+    if reason:
+        raise HeterophilyError(
+            f"{name} cannot be trained in batches: {reason}; omit batch_size to train on the full graph, or "
+            "choose another model"
+        )
+
+
+def class_sums(x: Features, classes: Tensor, n_classes: int) -> Tensor:
+    """The sum of the rows of each class, (K, F), in double precision."""
+    member = torch.nn.functional.one_hot(classes, n_classes).double()  # (n, K)
+    if isinstance(x, Matrix):
+        return ((x.pattern * x.values.double()).T @ member).T
+    return member.T @ x.double()
+
+
+def _check_finite(loss: float, epoch: int, network: Network) -> float:
+    if math.isfinite(loss):
+        return loss
+    rate = network.recipe.settings["learning_rate"]
+    raise HeterophilyError(
+        f"the loss became {loss} in epoch {epoch} of {network.recipe.name}; lower learning_rate (now {rate}) "
+        "or normalize the features with feature_norm"
+    )
