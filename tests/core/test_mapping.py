@@ -73,7 +73,7 @@ def test_a_symmetric_adjacency_is_used_as_it_is_stored(tmp_path):
 
 
 def test_replacing_validates_what_changed(random_graph):
-    with pytest.raises(TypeError, match="no colour"):
+    with pytest.raises(TypeError, match="no field colour"):
         random_graph.replace(colour="red")
     with pytest.raises(Exception, match="finite"):
         random_graph.replace(features=torch.full((40, 1), torch.nan))

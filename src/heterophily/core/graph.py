@@ -1,8 +1,8 @@
-"""A graph for node classification: features X, edges A, labels y and named splits, immutable.
+"""A graph for node classification: features X, edges A, labels y, and named splits. Graphs are immutable.
 
-Policy. Edges are directed as stored: A_ij = 1 if there is an edge i → j. An edge given twice
-counts once; self-loops are kept as stored and absent from the symmetrised form A ∪ Aᵀ, on which
-message passing works. Edge weights do not exist here: A_r is an indicator. Label -1 is unknown.
+Edges are directed as stored: A_ij = 1 if there is an edge i → j. Repeated edges are stored once. Self-loops
+are stored, but removed from the symmetrized graph A ∪ Aᵀ, on which message passing works. Edges have no
+weights. Label -1 means unknown.
 """
 
 import dataclasses
@@ -12,21 +12,26 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from heterophily.core.errors import unknown_name
 from heterophily.core.sparse import Matrix, Pattern
+from heterophily.core.split import PARTS, Split
+from heterophily.core.types import PathLike
 from heterophily.core.validation import (
+    ArrayInput,
+    FeatureInput,
+    LabelInput,
+    SparseInput,
     check_edges,
     check_graph,
     count_nodes,
     edge_array,
     feature_matrix,
     label_vector,
-    node_numbers,
 )
 
 if TYPE_CHECKING:
@@ -34,42 +39,29 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
     from torch_geometric.data import Data
 
+__all__ = ["PARTS", "Features", "Graph", "Split"]
+
 Features = Tensor | Matrix
-PARTS = ("train", "val", "test")
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Disjoint node sets for training, validation and testing, and where they come from."""
-
-    train: Tensor  # node numbers, ascending
-    val: Tensor
-    test: Tensor
-    origin: str = "given"
-
-    @classmethod
-    def from_nodes(
-        cls, train: Any, val: Any = (), test: Any = (), *, origin: str = "given"
-    ) -> "Split":
-        """Build a split from node numbers or boolean masks."""
-        return cls(node_numbers(train), node_numbers(val), node_numbers(test), origin)
-
-    @property
-    def parts(self) -> dict[str, Tensor]:
-        """The three node sets by name."""
-        return {part: getattr(self, part) for part in PARTS}
-
-    def mask(self, part: str, n_nodes: int) -> Tensor:
-        """One part as a boolean mask over all nodes."""
-        mask = torch.zeros(n_nodes, dtype=torch.bool)
-        mask[self.parts[part]] = True
-        return mask
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """An immutable attributed graph; build one with `from_edges`, a converter or a file.
+    """Immutable attributed graph. Create one with `from_edges`, a converter, or `from_files`.
 
+    Parameters
+    ----------
+    adjacency, features
+        Edges as stored, (N, N), and a dense or sparse float32 matrix, (N, F).
+    labels, n_classes
+        Class numbers, (N,) int64, with -1 for unknown labels, and the number of classes K.
+    splits, name
+        Splits by name, and the name of the graph in reports and error messages.
+    node_ids, class_names
+        Names of the nodes and of the classes, if they have any.
+
+    Examples
+    --------
     >>> graph = Graph.from_edges([(0, 1), (1, 2)], labels=[0, 1, 0])
     >>> graph
     Graph(3 nodes, 2 edges as stored, 0 features, 2 classes)
@@ -90,30 +82,48 @@ class Graph:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
         check_graph(self)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return {**fields, "splits": dict(self.splits)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Mapping[str, object]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "splits", MappingProxyType(state["splits"]))
+        object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
 
     @classmethod
     def from_edges(
         cls,
-        edges: Any,
-        features: Any = None,
+        edges: ArrayInput,
+        features: FeatureInput = None,
         *,
-        labels: Any = None,
-        splits: Mapping[str, Split | Sequence[Any]] | None = None,
+        labels: LabelInput = None,
+        splits: Mapping[str, Split | Sequence[ArrayInput]] | None = None,
         n_nodes: int | None = None,
         n_classes: int | None = None,
         name: str = "graph",
         node_ids: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
     ) -> "Graph":
-        """Build a graph from (E, 2) node pairs and, per node, features and labels."""
+        """Create a graph from pairs of node numbers.
+
+        Parameters
+        ----------
+        edges
+            Pairs of node numbers, (E, 2). Transpose a PyG-style ``edge_index`` of shape (2, E) first.
+        features, labels
+            Numbers, (N, F), dense or sparse, and class numbers, (N,), with -1 for unknown labels.
+        splits
+            Splits by name, each a `Split` or a sequence of nodes for train, val, and test.
+        n_nodes, n_classes
+            Sizes, if they do not follow from the arrays. The remaining parameters are those of `Graph`.
+
+        Examples
+        --------
+        >>> graph = Graph.from_edges([(0, 1)], [[1.0], [0.5]], labels=[0, 1], splits={"mine": ([0], [1])})
+        >>> graph.n_features, graph.split("mine").val
+        (1, tensor([1]))
+        """
         pairs = edge_array(edges)
         x = None if features is None else feature_matrix(features)
         y = None if labels is None else label_vector(labels)
@@ -133,32 +143,32 @@ class Graph:
 
     @property
     def n_nodes(self) -> int:
-        """Number N of nodes."""
+        """Number of nodes N."""
         return self.adjacency.shape[0]
 
     @property
     def n_edges(self) -> int:
-        """Number of distinct directed edges as stored, self-loops included."""
+        """Number of distinct directed edges as stored, including self-loops."""
         return self.adjacency.n_entries
 
     @property
     def n_features(self) -> int:
-        """Number F of features."""
+        """Number of features F."""
         return self.features.shape[1]
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the features are stored sparse."""
+        """Whether the features are stored as a sparse matrix."""
         return isinstance(self.features, Matrix)
 
     @cached_property
     def symmetric(self) -> Pattern:
-        """A ∪ Aᵀ without self-loops, each edge in both directions."""
+        """A ∪ Aᵀ without self-loops: each edge in both directions."""
         return self.adjacency.without_diagonal().symmetrized()
 
     @property
     def degrees(self) -> Tensor:
-        """Number of neighbors of each node in the symmetrised graph, (N,)."""
+        """Number of neighbors of each node in the symmetrized graph, (N,)."""
         return self.symmetric.degrees
 
     @property
@@ -168,139 +178,183 @@ class Graph:
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of edges, features and labels; equal graphs have equal checksums."""
-        digest = hashlib.sha256(self.structure_checksum.encode())
-        digest.update(_bytes(self.labels))
-        return digest.hexdigest()
+        """SHA-256 of edges, features, and labels. Equal graphs have equal checksums."""
+        return _sha256(self.structure_checksum, [self.labels])
 
     @cached_property
     def structure_checksum(self) -> str:
-        """SHA-256 of edges and features, whatever the labels."""
-        matrix = self.features if isinstance(self.features, Matrix) else None
+        """SHA-256 of edges and features, independent of the labels."""
+        sparse = self.features if isinstance(self.features, Matrix) else None
+        patterns = [self.adjacency] if sparse is None else [self.adjacency, sparse.pattern]
+        arrays = [array.long() for p in patterns for array in (p.indptr, p.indices)]
         values = self.features.values if isinstance(self.features, Matrix) else self.features
-        patterns = [self.adjacency] if matrix is None else [self.adjacency, matrix.pattern]
-        digest = hashlib.sha256(f"{self.n_nodes} {self.n_features} {len(patterns)}".encode())
-        for pattern in patterns:
-            digest.update(_bytes(pattern.indptr.long()))
-            digest.update(_bytes(pattern.indices.long()))
-        digest.update(_bytes(values))
-        return digest.hexdigest()
+        return _sha256(f"{self.n_nodes} {self.n_features} {len(patterns)}", [*arrays, values])
 
     def with_labels_only(self, nodes: Tensor) -> "Graph":
-        """The same graph with the labels of these nodes only, so that no other label can be read.
+        """Return a copy with the labels of these nodes only, so that no other label can leak.
 
-        What was computed from edges and features is shared, not computed anew.
+        The copy shares everything that was computed from edges and features.
         """
         labels = torch.full_like(self.labels, -1)
         labels[nodes] = self.labels[nodes]
-        shown = self.replace(labels=labels, splits={})
-        shared = ("symmetric", "_cache", "structure_checksum")
+        result = self.replace(labels=labels, splits={})
         _ = self._cache
-        shown.__dict__.update({key: self.__dict__[key] for key in shared if key in self.__dict__})
-        return shown
+        shared = ("symmetric", "_cache", "structure_checksum")
+        result.__dict__.update({key: self.__dict__[key] for key in shared if key in self.__dict__})
+        return result
 
-    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        """Compute something that depends on this graph alone, once, and keep it with the graph."""
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the result of `compute`, which is stored with the graph and computed only once per key."""
         if key not in self._cache:
             self._cache[key] = compute()
-        return self._cache[key]
+        return cast("T", self._cache[key])
 
     @cached_property
-    def _cache(self) -> dict[Hashable, Any]:
+    def _cache(self) -> dict[Hashable, object]:
         return {}
 
     def split(self, name: str) -> Split:
-        """Look up a split by name."""
+        """Return the split of this name."""
         if name not in self.splits:
             raise unknown_name(f"split of {self.name}", name, self.splits)
         return self.splits[name]
 
-    def replace(self, **changes: Any) -> "Graph":
-        """Copy with some fields changed; what did not change is not validated again."""
+    def replace(self, **changes: object) -> "Graph":
+        """Return a copy with some fields changed. Only the changed fields are validated."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         if unknown := changes.keys() - fields.keys():
-            raise TypeError(f"a graph has no {', '.join(sorted(unknown))}")
+            raise TypeError(f"a graph has no field {', '.join(sorted(unknown))}")
         return Graph._from_validated({**fields, **changes}, check=changes)
 
     @classmethod
-    def _from_validated(cls, fields: Mapping[str, Any], *, check: Collection[str] = ()) -> "Graph":
-        """A graph from fields of which only those to `check` are validated, large arrays in particular."""
-        made = object.__new__(cls)
-        made.__setstate__({**fields, "splits": dict(fields["splits"])})
-        check_graph(made, changed=check)
-        return made
+    def _from_validated(cls, fields: Mapping[str, object], check: Collection[str] = ()) -> "Graph":
+        """Create a graph from fields of which only those in `check` are validated."""
+        graph = object.__new__(cls)
+        graph.__setstate__(fields)
+        check_graph(graph, changed=check)
+        return graph
 
     def to(self, device: torch.device | str) -> "Graph":
-        """Copy on another device; splits stay with the labels' numbering."""
+        """Return a copy on another device. Splits stay on the CPU."""
         moved = {key: getattr(self, key).to(device) for key in ("adjacency", "features", "labels")}
         return self.replace(**moved)
 
     def __repr__(self) -> str:
-        sizes = f"{self.n_nodes} nodes, {self.n_edges} edges as stored, "
-        return f"Graph({sizes}{self.n_features} features, {self.n_classes} classes)"
+        sizes = f"{self.n_nodes} nodes, {self.n_edges} edges as stored"
+        return f"Graph({sizes}, {self.n_features} features, {self.n_classes} classes)"
 
     @classmethod
     def from_pyg(cls, data: "Data", *, name: str = "graph") -> "Graph":
-        """Convert a PyTorch Geometric `Data`; masks of shape (N, S) become S splits."""
+        """Convert a PyTorch Geometric `Data`. Masks of shape (N, S) become S splits."""
         from heterophily.core.interop import from_pyg
 
         return from_pyg(data, name=name)
 
     def to_pyg(self) -> "Data":
-        """Convert to a PyTorch Geometric `Data`; splits become masks of shape (N, S)."""
+        """Convert to a PyTorch Geometric `Data`. Splits become masks of shape (N, S)."""
         from heterophily.core.interop import to_pyg
 
         return to_pyg(self)
 
     @classmethod
-    def from_networkx(cls, graph: "nx.Graph[Any]", *, label: str = "label") -> "Graph":
-        """Convert a NetworkX graph: attribute `label` is the class, numeric ones are features."""
+    def from_networkx(cls, graph: "nx.Graph[Hashable]", *, label: str = "label") -> "Graph":
+        """Convert a NetworkX graph. An undirected edge is stored in both directions.
+
+        Attribute `label` is the class. The vectors in attribute ``x``, or else all numeric attributes, are
+        the features.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> Graph.from_networkx(nx.karate_club_graph(), label="club")
+        Graph(34 nodes, 156 edges as stored, 0 features, 2 classes)
+        """
         from heterophily.core.interop import from_networkx
 
         return from_networkx(graph, label=label)
 
-    def to_networkx(self) -> "nx.DiGraph[Any]":
+    def to_networkx(self) -> "nx.DiGraph[Hashable]":
         """Convert to a NetworkX graph with node attributes `x` and `label`."""
         from heterophily.core.interop import to_networkx
 
         return to_networkx(self)
 
     @classmethod
-    def from_scipy(cls, adjacency: Any, features: Any = None, *, labels: Any = None) -> "Graph":
-        """Convert a SciPy adjacency matrix, whose nonzero entries are the edges."""
+    def from_scipy(
+        cls, adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None
+    ) -> "Graph":
+        """Convert a square SciPy sparse matrix. Its nonzero entries become edges without weights.
+
+        Examples
+        --------
+        >>> import scipy.sparse as sp
+        >>> Graph.from_scipy(sp.eye_array(3, k=1), labels=[0, 1, 0])
+        Graph(3 nodes, 2 edges as stored, 0 features, 2 classes)
+        """
         from heterophily.core.interop import from_scipy
 
         return from_scipy(adjacency, features, labels=labels)
 
     def to_scipy(self) -> "sp.csr_array":
-        """The adjacency as stored, as a SciPy array of ones."""
+        """Return the edges as stored, as a SciPy array of ones."""
         ones = torch.ones(self.n_edges)
         return Matrix(self.adjacency, ones).to_scipy().copy()
 
     @classmethod
-    def from_files(cls, path: Path | str, *, nodes: Path | str | None = None) -> "Graph":
-        """Read a folder of tables, a pair of tables, `.npz`, `.graphml` or a saved graph."""
+    def from_files(cls, path: PathLike, *, nodes: PathLike | None = None) -> "Graph":
+        r"""Read a graph from files.
+
+        Parameters
+        ----------
+        path
+            Folder with ``edges.csv`` and ``nodes.csv``, an edge table, or an ``.npz``, ``.graphml``, or
+            ``.safetensors`` file. Tables can also be ``.tsv`` or ``.parquet`` files.
+        nodes
+            Node table that belongs to an edge table.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "edges.csv")
+        >>> _ = path.write_text("source,target\na,b\nb,c\n")
+        >>> Graph.from_files(path).node_ids
+        ('a', 'b', 'c')
+        """
         from heterophily.core.files import read_graph
 
         return read_graph(path, nodes=nodes)
 
-    def save(self, path: Path | str) -> Path:
-        """Write the graph to one safetensors file, atomically."""
+    def save(self, path: PathLike) -> Path:
+        """Write the graph atomically to a safetensors file and return its path."""
         from heterophily.core.files import save_graph
 
         return save_graph(self, path)
 
     @classmethod
-    def load(cls, path: Path | str, *, mmap: bool = False) -> "Graph":
-        """Read a graph that `save` wrote; `mmap` leaves features and edges on disk until they are used."""
+    def load(cls, path: PathLike, *, mmap: bool = False) -> "Graph":
+        """Read a graph that `save` wrote.
+
+        With `mmap`, features and edges stay on disk until they are used and are not validated, so the
+        graph may be larger than memory.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "pair.safetensors")
+        >>> Graph.load(Graph.from_edges([(0, 1)]).save(path))
+        Graph(2 nodes, 1 edges as stored, 0 features, 0 classes)
+        """
         from heterophily.core.files import load_graph
 
         return load_graph(path, mmap=mmap)
 
 
-def _as_split(value: Split | Sequence[Any]) -> Split:
+def _as_split(value: Split | Sequence[ArrayInput]) -> Split:
     return value if isinstance(value, Split) else Split.from_nodes(*value)
 
 
-def _bytes(tensor: Tensor) -> memoryview:
-    return tensor.detach().cpu().contiguous().numpy().data
+def _sha256(header: str, arrays: Sequence[Tensor]) -> str:
+    digest = hashlib.sha256(header.encode())
+    for array in arrays:
+        digest.update(array.detach().cpu().contiguous().numpy().data)
+    return digest.hexdigest()

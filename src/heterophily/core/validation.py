@@ -4,20 +4,25 @@ Every message says what was wanted, what came and what to do next.
 """
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.sparse import Matrix, Pattern
 
 if TYPE_CHECKING:
-    from heterophily.core.graph import Graph, Split
+    from heterophily.core.graph import Graph
+    from heterophily.core.split import Split
 
-
+ArrayInput: TypeAlias = ArrayLike | Tensor
+LabelInput: TypeAlias = ArrayInput | None
+SparseInput: TypeAlias = sp.sparray | sp.spmatrix
+FeatureInput: TypeAlias = ArrayInput | Matrix | SparseInput | None
 ARRAYS = frozenset({"adjacency", "features"})  # whose validation reads every entry
 
 

@@ -254,7 +254,7 @@ def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pat
     from heterophily.htmp.algorithms.cache import cached
     from heterophily.htmp.algorithms.geometry import quadrant_patterns
 
-    def compute() -> dict[str, Matrix | Pattern]:
+    def compute() -> dict[str, Pattern]:
         found = quadrant_patterns(graph.symmetric, overlap=overlap)
         return {f"{space}.{quadrant}": p for (space, quadrant), p in found.items()}
 

@@ -1,0 +1,59 @@
+"""Which nodes to train on, to validate on, and to test on."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from heterophily.core.validation import ArrayInput, node_numbers
+
+PARTS = ("train", "val", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Disjoint sets of nodes for training, validation, and testing.
+
+    Parameters
+    ----------
+    train, val, test
+        Node numbers in ascending order, int64. Use `from_nodes` for unsorted numbers and masks.
+    origin
+        Where the split comes from, for reports.
+
+    Examples
+    --------
+    >>> split = Split.from_nodes([2, 0], val=[1], test=[3])
+    >>> split.train
+    tensor([0, 2])
+    >>> split.mask("test", n_nodes=4)
+    tensor([False, False, False,  True])
+    """
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
+    origin: str = "given"
+
+    @classmethod
+    def from_nodes(
+        cls,
+        train: ArrayInput,
+        val: ArrayInput = (),
+        test: ArrayInput = (),
+        *,
+        origin: str = "given",
+    ) -> "Split":
+        """Create a split from node numbers in any order or from boolean masks over all nodes."""
+        return cls(node_numbers(train), node_numbers(val), node_numbers(test), origin)
+
+    @property
+    def parts(self) -> dict[str, Tensor]:
+        """The three sets of nodes by name."""
+        return {"train": self.train, "val": self.val, "test": self.test}
+
+    def mask(self, part: str, n_nodes: int) -> Tensor:
+        """Return one part as a boolean mask over all nodes, (N,)."""
+        mask = torch.zeros(n_nodes, dtype=torch.bool)
+        mask[self.parts[part]] = True
+        return mask
