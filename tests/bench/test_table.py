@@ -103,10 +103,10 @@ def test_chosen_models_and_datasets_keep_the_callers_order(small):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"models": ["gnc"]}, 'no model in these results "gnc"; did you mean "gcn"'),
-        ({"datasets": ["actr"]}, 'no dataset in these results "actr"; did you mean "actor"'),
+        ({"models": ["gnc"]}, 'unknown model in these results "gnc"; did you mean "gcn"'),
+        ({"datasets": ["actr"]}, 'unknown dataset in these results "actr"; did you mean "actor"'),
         ({"models": []}, "no model is chosen; name some"),
-        ({"metric": "f1"}, 'no metric of mlp on actor "f1"; there are accuracy, macro_f1'),
+        ({"metric": "f1"}, 'unknown metric of mlp on actor "f1"; available: accuracy, macro_f1'),
         ({"metric": "macro_f1", "against": True}, "the paper reports only accuracy, not macro_f1"),
     ],
 )
@@ -548,7 +548,7 @@ def test_the_ending_tells_the_format(tmp_path, name, kind):
 
 
 def test_unknown_formats_are_told(small):
-    with pytest.raises(HeterophilyError, match='no format of a table "htm"; did you mean "html"'):
+    with pytest.raises(HeterophilyError, match='unknown format of a table "htm"; did you mean "html"'):
         spelled(build_table(small), "htm")
 
 

@@ -89,9 +89,9 @@ def test_fit_writes_the_model_predictions_metrics_and_figures(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--set", "widht=3"), 'no setting of cmgnn "widht"'),
+        (("--set", "widht=3"), 'unknown setting of cmgnn "widht"'),
         (("--set", "width"), "--set takes name=value, got 'width'"),
-        (("--model", "gcm"), 'no model "gcm"'),
+        (("--model", "gcm"), 'unknown model "gcm"'),
         (("--device", "tpu9"), "device"),
     ],
 )

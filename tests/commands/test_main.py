@@ -194,7 +194,7 @@ def test_a_synthesized_graph_can_be_diagnosed(output, tmp_path):
     [
         ("diagnose chamelon-f", 'did you mean "chameleon-f"?'),
         ("audit nowhere.csv", "no file or folder at nowhere.csv"),
-        ("download coora", 'no dataset "coora"; did you mean "cora"?'),
+        ("download coora", 'unknown dataset "coora"; did you mean "cora"?'),
         ("diagnose digits --plot m.jpg", "a figure ends in .png, .pdf, .svg, got 'm.jpg'"),
         ("diagnose digits --plot /dev/null/m.png", "exists: /dev/null"),
         ("synthesize out.txt", "a graph is saved as .safetensors, got 'out.txt'"),

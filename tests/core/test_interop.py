@@ -123,8 +123,8 @@ def test_numeric_networkx_attributes_are_features_in_alphabetical_order():
     [
         ({"age": 1}, {}, "node 'v' has no numeric attribute 'age'"),
         ({"age": 1}, {"age": "old"}, "node 'v' has no numeric attribute 'age'"),
-        ({"x": [1, 2]}, {}, 'some nodes have a vector in the attribute "x" and some do not'),
-        ({"x": [1, 2]}, {"x": [1]}, "give all nodes one of the same length"),
+        ({"x": [1, 2]}, {}, 'all nodes or no node must have a vector in attribute "x"'),
+        ({"x": [1, 2]}, {"x": [1]}, "all of the same length"),
     ],
 )
 def test_a_networkx_node_without_a_feature_is_named(u, v, words):

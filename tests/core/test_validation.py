@@ -20,13 +20,13 @@ def refused(words):
 @pytest.mark.parametrize(
     ("edges", "words"),
     [
-        ([(0, 1), (1, 3)], r"edge 1 names node 3, but nodes are numbered 0 to 2; renumber"),
-        ([(0, -1)], r"edge 0 names node -1"),
+        ([(0, 1), (1, 3)], r"edge 1 has node 3, but nodes are numbered 0 to 2; renumber"),
+        ([(0, -1)], r"edge 0 has node -1"),
         ([[0, 1, 2], [1, 2, 0]], r"\(E, 2\) pairs .* got shape \(2, 3\); transpose a \(2, E\)"),
         ([0, 1], r"\(E, 2\) pairs .* got shape \(2,\)"),
         ([(0, 1), (1,)], r"\(E, 2\) pairs .* different length"),
         ([(0.0, 1.0)], r"integer node numbers, got float64"),
-        ([("a", "b")], r"integer node numbers, got <U1; for string ids read tables"),
+        ([("a", "b")], r"integer node numbers, got <U1; for string ids, read tables"),
     ],
 )
 def test_edges_must_be_pairs_of_known_nodes(edges, words):
@@ -36,7 +36,7 @@ def test_edges_must_be_pairs_of_known_nodes(edges, words):
 
 @pytest.mark.parametrize("edge", [(0, -1), (-5, -3)])
 def test_negative_nodes_are_refused_also_where_the_edges_alone_count_the_nodes(edge):
-    with refused(r"edge 0 names node -"):
+    with refused(r"edge 0 has node -"):
         Graph.from_edges([edge])
 
 
@@ -45,7 +45,9 @@ def test_negative_nodes_are_refused_also_where_the_edges_alone_count_the_nodes(e
 def test_features_must_be_finite(kind, value):
     x = np.eye(3)
     x[2, 1] = value
-    with refused(rf"finite, but node 2 has {value} in column 1 \(1 such values\); fill or drop"):
+    with refused(
+        rf"finite, but node 2 has {value} in column 1 \(1 such values\); replace or remove"
+    ):
         Graph.from_edges(EDGES, kind(x))
 
 
@@ -53,7 +55,7 @@ def test_features_must_be_finite(kind, value):
     ("features", "words"),
     [
         ([1.0, 2.0, 3.0], r"\(N, F\) matrix, got shape \(3,\)"),
-        ([["a"], ["b"], ["c"]], r"matrix of numbers, .*; encode"),
+        ([["a"], ["b"], ["c"]], r"matrix of numbers .*; encode"),
         ([[1.0], [2.0, 3.0], [4.0]], r"matrix of numbers"),
     ],
 )
@@ -65,9 +67,15 @@ def test_features_must_be_a_matrix_of_numbers(features, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"features": np.eye(3), "labels": [0, 1]}, "must agree, got features 3, labels 2"),
-        ({"features": sp.eye_array(2), "n_nodes": 3}, "must agree, got features 2, n_nodes 3"),
-        ({"labels": LABELS, "n_nodes": 4}, "must agree, got labels 3, n_nodes 4"),
+        (
+            {"features": np.eye(3), "labels": [0, 1]},
+            "must have the same length, got features 3, labels 2",
+        ),
+        (
+            {"features": sp.eye_array(2), "n_nodes": 3},
+            "must have the same length, got features 2, n_nodes 3",
+        ),
+        ({"labels": LABELS, "n_nodes": 4}, "must have the same length, got labels 3, n_nodes 4"),
         ({"labels": LABELS, "class_names": ["a"]}, "class_names must have 2 names, got 1"),
         ({"labels": LABELS, "node_ids": "abcd"}, "node_ids must have 3 names, got 4"),
     ],
@@ -81,12 +89,12 @@ def test_lengths_must_agree(fields, words):
     ("labels", "words"),
     [
         ([0, -2, 1], "-1 for unknown, got -2 at node 1; number the classes from 0"),
-        ([0, 1.5, 2], "must be integers, -1 for unknown, got 1.5"),
-        ([0, np.nan, 2], "must be integers, -1 for unknown, got nan"),
-        ([0, np.inf, 2], "must be integers, -1 for unknown, got inf"),
+        ([0, 1.5, 2], "must be integers, with -1 for unknown, got 1.5"),
+        ([0, np.nan, 2], "must be integers, with -1 for unknown, got nan"),
+        ([0, np.inf, 2], "must be integers, with -1 for unknown, got inf"),
         (
             ["cat", "dog", "cat"],
-            "must be integers, -1 for unknown, got 'cat'; for names of classes",
+            "must be integers, with -1 for unknown, got 'cat'; for class names",
         ),
         ([[0, 1], [1, 0], [0, 1]], r"one integer per node, got shape \(3, 2\)"),
         ([[0], [1, 0], [0]], "one integer per node, got rows of different length"),
@@ -106,7 +114,7 @@ def test_labels_must_be_below_the_number_of_classes():
     "fields", [{}, {"features": np.zeros((0, 4))}, {"labels": []}, {"n_nodes": 0}]
 )
 def test_an_empty_graph_is_refused(fields):
-    with refused("no nodes; give edges, features or labels"):
+    with refused("no nodes; pass edges, features, or labels"):
         Graph.from_edges([], **fields)
 
 
@@ -118,7 +126,7 @@ def test_an_empty_graph_is_refused(fields):
         (([0], [-1]), "val has node -1"),
         (([0], [], [1, 2, 1]), "test lists a node twice"),
         (([], [0], [1]), "has no training nodes"),
-        (([0, 2],), "train has nodes without a label; leave them out"),
+        (([0, 2],), "train has nodes without a label; remove them"),
         (([0], [2]), "val has nodes without a label"),
         (([0.5],), "node numbers or a boolean mask, got float64"),
     ],
@@ -147,7 +155,7 @@ def test_a_test_node_may_lack_its_label():
 )
 def test_a_broken_adjacency_is_refused(indptr, indices, n_columns):
     pattern = Pattern.from_arrays(indptr, indices, n_columns=n_columns)
-    with refused("adjacency is not a valid compressed matrix with 3 columns; build graphs with"):
+    with refused("adjacency is not a valid compressed matrix with 3 columns; create graphs with"):
         Graph.from_edges(EDGES).replace(adjacency=pattern)
 
 
@@ -159,16 +167,20 @@ def test_broken_features_are_refused():
     inside = Pattern.from_arrays([0, 1, 2, 2], [0, 1], n_columns=2)
     with refused(r"one value per stored entry, got values of shape \(3,\)"):
         graph.replace(features=Matrix(inside, torch.ones(3)))
-    with refused("features must have one row per node, 3, got 2"):
+    with refused(r"features must have one row per node \(3\), got 2"):
         graph.replace(features=torch.ones(2, 2))
 
 
 @pytest.mark.parametrize(
     ("name", "known", "words"),
     [
-        ("chamelon-f", ["chameleon-f", "cora"], 'no dataset "chamelon-f"; did you mean "chamel'),
-        ("zzz", ["cora", "actor"], 'no dataset "zzz"; there are actor, cora'),
-        ("zzz", [], 'no dataset "zzz"; there are none'),
+        (
+            "chamelon-f",
+            ["chameleon-f", "cora"],
+            'unknown dataset "chamelon-f"; did you mean "chamel',
+        ),
+        ("zzz", ["cora", "actor"], 'unknown dataset "zzz"; available: actor, cora'),
+        ("zzz", [], 'unknown dataset "zzz"; available: none'),
     ],
 )
 def test_a_misspelt_name_gets_a_hint(name, known, words):

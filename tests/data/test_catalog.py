@@ -68,7 +68,7 @@ def test_the_paper_counts_edges_as_stored_or_symmetrized(tiny, counts, edges):
 
 def test_a_misspelled_name_is_answered_with_the_closest():
     with pytest.raises(
-        HeterophilyError, match='no dataset "chamelon-f"; did you mean "chameleon-f"'
+        HeterophilyError, match='unknown dataset "chamelon-f"; did you mean "chameleon-f"'
     ):
         lookup("chamelon-f")
 
@@ -105,7 +105,7 @@ def test_a_table_with_the_required_keys_is_a_dataset(tmp_path):
         ("n_nodes = 3", "n_nodes = 3.5", "n_nodes of [tiny] must be int, got 3.5"),
         ("n_nodes = 3", "n_nodes = true", "n_nodes of [tiny] must be int, got True"),
         ("n_nodes = 3", "", "[tiny] must have a value for n_nodes"),
-        ("n_nodes", "n_node", 'no key of [tiny] "n_node"; did you mean "n_nodes"?'),
+        ("n_nodes", "n_node", 'unknown key of [tiny] "n_node"; did you mean "n_nodes"?'),
         ("n_nodes", 'paper_counts = "all"\nn_nodes', "must be 'stored' or 'symmetric', got 'all'"),
         ("git_blob:", "md5:", "must give sha256:... or git_blob:... for a.mat, got 'md5:"),
         ("url", "address", "[tiny] must have a url and a table [tiny.files]"),

@@ -151,7 +151,7 @@ def test_a_name_or_a_path_opens_a_graph(tiny, tmp_path):
 @pytest.mark.parametrize(
     ("source", "answer"),
     [
-        ("chamelon-f", 'no dataset or file "chamelon-f"; did you mean "chameleon-f"?'),
+        ("chamelon-f", 'unknown dataset or file "chamelon-f"; did you mean "chameleon-f"?'),
         ("digit", 'did you mean "digits"?'),
         ("nowhere.csv", "no file or folder at nowhere.csv"),
         ("no/where", "no file or folder at no/where"),

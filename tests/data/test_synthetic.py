@@ -91,7 +91,7 @@ def test_an_impossible_target_is_explained(sizes, h, pattern, reason):
 
 
 def test_an_unknown_pattern_is_answered_with_the_closest():
-    with pytest.raises(HeterophilyError, match='no pattern "esy"; did you mean "easy"'):
+    with pytest.raises(HeterophilyError, match='unknown pattern "esy"; did you mean "easy"'):
         preference_pattern("esy", 3)
 
 

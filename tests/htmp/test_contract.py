@@ -140,7 +140,7 @@ def test_any_recipe_takes_a_norm_residual_connections_and_an_input_layer(recipe,
 
 
 def test_an_unknown_setting_is_refused_with_a_hint():
-    with pytest.raises(HeterophilyError, match='no setting of gcn "widht"; did you mean'):
+    with pytest.raises(HeterophilyError, match='unknown setting of gcn "widht"; did you mean'):
         build("gcn", graph_of([]), widht=3)
 
 
@@ -150,7 +150,7 @@ def test_an_unknown_setting_is_refused_with_a_hint():
         ({"width": 0}, "width must be positive, got 0"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1"),
         ({"norm": "group"}, "norm must be one of none, batch, layer"),
-        ({"preset": "other"}, 'no preset "other"'),
+        ({"preset": "other"}, 'unknown preset "other"'),
     ],
 )
 def test_a_wrong_value_is_refused(settings, words):

@@ -89,7 +89,7 @@ def test_a_whole_number_is_a_number():
 
 
 def test_a_misspelt_name_gets_a_hint():
-    with pytest.raises(HeterophilyError, match='no model "h2gnc"; did you mean "h2gcn"'):
+    with pytest.raises(HeterophilyError, match='unknown model "h2gnc"; did you mean "h2gcn"'):
         find_recipe("h2gnc")
 
 

@@ -90,15 +90,15 @@ def test_seed_and_settings_are_given_on_the_command_line(go, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--models gnc", 'no model "gnc"; did you mean "gcn"?'),
-        ("--datasets corra", 'no dataset or file "corra"; did you mean "cora"?'),
+        ("--models gnc", 'unknown model "gnc"; did you mean "gcn"?'),
+        ("--datasets corra", 'unknown dataset or file "corra"; did you mean "cora"?'),
         ("--datasets nowhere.npz", "no file or folder at nowhere.npz"),
         ("--models nowhere.py", "no file nowhere.py"),
-        ("--splits 2-7", 'no split of small "2-7"'),
-        ("--splits 2-1", 'no split of small "2-1"'),
-        ("--set widht=3", 'no setting of gcn "widht"; did you mean "width"?'),
+        ("--splits 2-7", 'unknown split of small "2-7"'),
+        ("--splits 2-1", 'unknown split of small "2-1"'),
+        ("--set widht=3", 'unknown setting of gcn "widht"; did you mean "width"?'),
         ("--set width", "--set takes name=value, got 'width'"),
-        ("--engine dusk", 'no engine "dusk"; did you mean "dask"?'),
+        ("--engine dusk", 'unknown engine "dusk"; did you mean "dask"?'),
         ("--engine ray --address here", "no Ray cluster at here (an address is host:port"),
         (
             "--engine dask",

@@ -73,7 +73,7 @@ def test_splits_are_chosen_by_name_and_range(text, wanted):
 @pytest.mark.parametrize("text", ["10", "8-11", "0-99999999999", "5-3", "first", "", "1,,2", "-1"])
 def test_a_split_that_is_not_there_is_refused(text):
     piece = "" if text == "1,,2" else text
-    with refused(f'no split of digits "{piece}"; there are 0, 1, .*, 9'):
+    with refused(f'unknown split of digits "{piece}"; available: 0, 1, .*, 9'):
         parse_splits(load("digits"), text)
 
 
@@ -102,12 +102,12 @@ def test_no_name_is_refused():
 
 
 def test_an_unknown_model_is_refused(graph):
-    with refused('no model "gnc"; did you mean "gcn"?'):
+    with refused('unknown model "gnc"; did you mean "gcn"?'):
         plan(["gnc"], {"small": graph})
 
 
 def test_an_unknown_setting_is_refused(graph):
-    with refused('no setting of gcn "widht"; did you mean "width"?'):
+    with refused('unknown setting of gcn "widht"; did you mean "width"?'):
         plan(["gcn"], {"small": graph}, settings={"widht": 3})
 
 

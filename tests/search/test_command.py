@@ -75,10 +75,10 @@ def test_pruned_and_failed_trials_are_told(run, source, tmp_path, scored):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("gnc",), 'no model "gnc"; did you mean "gcn"?'),
-        (("gcn", "--set", "widht=3"), 'no setting of gcn "widht"; did you mean "width"?'),
+        (("gnc",), 'unknown model "gnc"; did you mean "gcn"?'),
+        (("gcn", "--set", "widht=3"), 'unknown setting of gcn "widht"; did you mean "width"?'),
         (("gcn", "--set", "width"), "--set takes name=value, got 'width'"),
-        (("gcn", "--splits", "9"), 'no split of ring "9"; there are 0, 1, 2, 3'),
+        (("gcn", "--splits", "9"), 'unknown split of ring "9"; available: 0, 1, 2, 3'),
         (("htmp", "--set", "fuse=first"), "fuse must be one of last, concat, adaptive"),
         (("gcn", "--storage", "nothing://here"), "cannot open the storage 'nothing://here'"),
     ],

@@ -97,7 +97,10 @@ def test_fixed_answers_are_kept_and_wrong_ones_refused(draw):
     assert drawn.recipe.belief is None
     assert (drawn.settings["width"], drawn.settings["patience"]) == (64, 5)
     for wrong, words in [
-        ({"encodre": "both"}, 'no question or setting of htmp "encodre"; did you mean "encoder"'),
+        (
+            {"encodre": "both"},
+            'unknown question or setting of htmp "encodre"; did you mean "encoder"',
+        ),
         ({"encoder": "none"}, "encoder must be one of features, both"),
         ({"dropout": "much"}, "dropout must be a number, got 'much'"),
         ({"max_epochs": 0}, "max_epochs must be positive"),

@@ -434,9 +434,9 @@ def test_a_graph_without_splits_gets_random_ones(graph, find):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"model": "gnc"}, 'no model "gnc"; did you mean "gcn"'),
-        ({"splits": "7"}, 'no split of ring "7"'),
-        ({"settings": {"widht": 3}}, 'no setting of gcn "widht"'),
+        ({"model": "gnc"}, 'unknown model "gnc"; did you mean "gcn"'),
+        ({"splits": "7"}, 'unknown split of ring "7"'),
+        ({"settings": {"widht": 3}}, 'unknown setting of gcn "widht"'),
         ({"write": "gcn.json"}, "a .toml file, got 'gcn.json'"),
         ({"model": "htmp", "write": "gcn.toml"}, "a .py file, got 'gcn.toml'"),
         ({"trials": 0}, "must be positive, got 0 and 1"),

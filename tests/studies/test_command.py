@@ -134,7 +134,7 @@ def test_run_time_and_the_fitted_exponents(study, own, tmp_path, monkeypatch):
     ("words", "sentence"),
     [
         (["degrees", "chamelon-f"], 'did you mean "chameleon-f"?'),
-        (["degrees", "digits", "--models", "gnc"], 'no model "gnc"; did you mean "gcn"?'),
+        (["degrees", "digits", "--models", "gnc"], 'unknown model "gnc"; did you mean "gcn"?'),
         (["degrees", "digits", "--set", "wdth=3", "--models", "gcn"], 'did you mean "width"?'),
         (["desired", "digits", "--models", "gat"], "gat does not mix fixed filters"),
         (["overlap", "digits", "--classes", "1"], "takes two names with a comma between, got '1'"),

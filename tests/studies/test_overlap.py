@@ -101,7 +101,7 @@ def test_the_histogram_has_every_node_of_the_two_classes(graph):
 def test_the_two_largest_classes_are_drawn_unless_told(graph):
     larger = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4)], labels=[2, 0, 2, 1, 1])
     assert values_of(study_overlap(larger).tables["histogram"], "node_class") == ["1", "2"]
-    with pytest.raises(HeterophilyError, match='no class of zoo "dog"'):
+    with pytest.raises(HeterophilyError, match='unknown class of zoo "dog"'):
         study_overlap(graph, ("cat", "dog"))
     with pytest.raises(HeterophilyError, match="no edges to labelled nodes"):
         study_overlap(Graph.from_edges([], labels=[0, 1], n_nodes=2))

@@ -115,7 +115,7 @@ def test_without_a_split_all_labelled_nodes_are_used(graph):
 
 
 def test_what_cannot_work_is_refused_before_any_work(graph, tmp_path):
-    with pytest.raises(HeterophilyError, match='no setting of mlp "widht"'):
+    with pytest.raises(HeterophilyError, match='unknown setting of mlp "widht"'):
         NodeClassifier("mlp", widht=3)
     with pytest.raises(HeterophilyError, match="not fitted yet"):
         NodeClassifier("mlp").predict()

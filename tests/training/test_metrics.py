@@ -66,7 +66,7 @@ def test_no_nodes_have_no_metrics():
 
 def test_metrics_are_found_by_name():
     assert find_metric("accuracy") is find_metric(accuracy) is accuracy
-    with pytest.raises(HeterophilyError, match='no metric "acuracy"; did you mean "accuracy"'):
+    with pytest.raises(HeterophilyError, match='unknown metric "acuracy"; did you mean "accuracy"'):
         find_metric("acuracy")
 
 

@@ -1,20 +1,33 @@
-"""What goes wrong for reasons that the user can mend."""
+"""Errors and warnings for problems that the user can fix."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class HeterophilyError(ValueError):
-    """A problem of the input; its one sentence says what was wanted, what came and what to do."""
+    """A problem that the user can fix, such as invalid input.
+
+    The message states what was expected, what was received, and what to do next.
+
+    Examples
+    --------
+    >>> from heterophily import Graph, HeterophilyError
+    >>> try:
+    ...     Graph.from_edges([(0, 1)], labels=[0, -2])
+    ... except HeterophilyError as error:
+    ...     print(error)
+    labels must be 0, 1, ... or -1 for unknown, got -2 at node 1; number the classes from 0
+    """
 
 
 class HeterophilyWarning(UserWarning):
-    """What the user should know although the work goes on."""
+    """Warning about a problem that does not stop the computation."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> HeterophilyError:
-    """Build the error for a misspelt name: `no dataset "cora2"; did you mean "cora"?`."""
+    """Create the error for an unknown name: `unknown dataset "cora2"; did you mean "cora"?`."""
     names = sorted(known)
     close = get_close_matches(name, names, n=1)
-    hint = f'did you mean "{close[0]}"?' if close else f"there are {', '.join(names) or 'none'}"
-    return HeterophilyError(f'no {kind} "{name}"; {hint}')
+    options = ", ".join(names)
+    hint = f'did you mean "{close[0]}"?' if close else f"available: {options or 'none'}"
+    return HeterophilyError(f'unknown {kind} "{name}"; {hint}')

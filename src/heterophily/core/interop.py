@@ -1,7 +1,8 @@
-"""Graphs to and from PyTorch Geometric, NetworkX and SciPy."""
+"""Conversion from and to PyTorch Geometric, NetworkX, and SciPy."""
 
+from collections.abc import Hashable
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +12,8 @@ from torch import Tensor
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import PARTS, Graph, Split
 from heterophily.core.sparse import Matrix
+from heterophily.core.types import FloatArray
+from heterophily.core.validation import FeatureInput, LabelInput, SparseInput
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def from_pyg(data: "Data", *, name: str = "graph") -> Graph:
-    """Convert a PyTorch Geometric `Data`; masks of shape (N, S) become S splits."""
+    """Convert a PyTorch Geometric `Data`. Masks of shape (N, S) become S splits."""
     if data.edge_index is None:
         raise HeterophilyError("the PyG Data has no edge_index; set data.edge_index, (2, E)")
     edges = data.edge_index if isinstance(data.edge_index, Tensor) else torch.stack(data.edge_index)
@@ -47,7 +50,7 @@ def _splits_of_masks(masks: dict[str, Tensor | None]) -> dict[str, Split]:
 
 
 def to_pyg(graph: Graph) -> "Data":
-    """Convert to a PyTorch Geometric `Data`; splits become masks of shape (N, S)."""
+    """Convert to a PyTorch Geometric `Data`. Splits become masks of shape (N, S)."""
     from torch_geometric.data import Data
 
     adjacency = graph.adjacency
@@ -73,11 +76,11 @@ def _pyg_features(graph: Graph) -> Tensor:
     )
 
 
-def from_networkx(graph: "nx.Graph[Any]", *, label: str = "label") -> Graph:
-    """Convert a NetworkX graph; an undirected edge is stored in both directions.
+def from_networkx(graph: "nx.Graph[Hashable]", *, label: str = "label") -> Graph:
+    """Convert a NetworkX graph. An undirected edge is stored in both directions.
 
-    Attribute `label` is the class (missing: unknown). The features are the vectors in attribute
-    `x` if there are any, else all numeric attributes in alphabetical order.
+    Attribute `label` is the class; nodes without it have an unknown label. The features are the vectors in
+    attribute `x` if there are any, or else all numeric attributes in alphabetical order.
     """
     from heterophily.core.tables import encode_classes
 
@@ -99,32 +102,34 @@ def from_networkx(graph: "nx.Graph[Any]", *, label: str = "label") -> Graph:
     )
 
 
-def _networkx_features(graph: "nx.Graph[Any]", label: str) -> Any:
+def _networkx_features(graph: "nx.Graph[Hashable]", label: str) -> FloatArray | None:
     rows = [dict(graph.nodes[node]) for node in graph.nodes]
     vectors = [row["x"] for row in rows if np.ndim(row.get("x", 0)) == 1]
     if vectors:
         if len(vectors) < len(rows) or len(set(map(len, vectors))) > 1:
             raise HeterophilyError(
-                'some nodes have a vector in the attribute "x" and some do not, or a shorter one; '
-                "give all nodes one of the same length"
+                'either all nodes or no node must have a vector in attribute "x", all of the same '
+                "length; add the missing ones or remove them all"
             )
         return np.array(vectors, dtype=np.float32)
-    # Real covers the scalars of NumPy.
+    # NumPy scalars are instances of Real, too.
     names = sorted(
         {k for row in rows for k, v in row.items() if k != label and isinstance(v, Real)}
     )
     for node, row in zip(graph.nodes, rows, strict=True):
         missing = [k for k in names if not isinstance(row.get(k), Real)]
         if missing:
-            raise HeterophilyError(f"node {node!r} has no numeric attribute {missing[0]!r}")
+            raise HeterophilyError(
+                f"node {node!r} has no numeric attribute {missing[0]!r}, but other nodes do; set it"
+            )
     return np.array([[row[k] for k in names] for row in rows], dtype=np.float32) if names else None
 
 
-def to_networkx(graph: Graph) -> "nx.DiGraph[Any]":
-    """Convert to a directed NetworkX graph with node attributes `x` and, where known, `label`."""
+def to_networkx(graph: Graph) -> "nx.DiGraph[Hashable]":
+    """Convert to a directed NetworkX graph with node attributes `x` and, if known, `label`."""
     import networkx as nx
 
-    result: nx.DiGraph[Any] = nx.DiGraph(name=graph.name)
+    result: nx.DiGraph[Hashable] = nx.DiGraph(name=graph.name)
     ids = graph.node_ids or range(graph.n_nodes)
     dense = graph.features.to_dense() if isinstance(graph.features, Matrix) else graph.features
     for node, x, label in zip(ids, dense.tolist(), graph.labels.tolist(), strict=True):
@@ -137,11 +142,13 @@ def to_networkx(graph: Graph) -> "nx.DiGraph[Any]":
     return result
 
 
-def from_scipy(adjacency: Any, features: Any = None, *, labels: Any = None) -> Graph:
-    """Convert a square SciPy matrix whose nonzero entries are the edges; weights are ignored."""
-    if adjacency.shape[0] != adjacency.shape[1]:
-        raise HeterophilyError(f"an adjacency matrix must be square, got {adjacency.shape}")
-    entries = sp.coo_array(adjacency)
-    kept = entries.data != 0
-    pairs = np.stack([entries.row[kept], entries.col[kept]], axis=1)
-    return Graph.from_edges(pairs, features, labels=labels, n_nodes=adjacency.shape[0])
+def from_scipy(
+    adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None
+) -> Graph:
+    """Convert a square SciPy matrix. Its nonzero entries become edges without weights."""
+    entries = sp.coo_array(cast("sp.csr_array", adjacency))
+    if entries.shape[0] != entries.shape[1]:
+        raise HeterophilyError(f"an adjacency matrix must be square, got {entries.shape}")
+    stored = entries.data != 0
+    pairs = np.stack([entries.row[stored], entries.col[stored]], axis=1)
+    return Graph.from_edges(pairs, features, labels=labels, n_nodes=entries.shape[0])

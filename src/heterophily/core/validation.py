@@ -1,10 +1,10 @@
-"""What a graph must satisfy, and the conversion of what users pass into it.
+"""Validation of graphs, and conversion of the arrays that users pass.
 
-Every message says what was wanted, what came and what to do next.
+Every message states what was expected, what was received, and what to do next.
 """
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.sparse import Matrix, Pattern
+from heterophily.core.types import Array, IntArray
 
 if TYPE_CHECKING:
     from heterophily.core.graph import Graph
@@ -23,20 +24,17 @@ ArrayInput: TypeAlias = ArrayLike | Tensor
 LabelInput: TypeAlias = ArrayInput | None
 SparseInput: TypeAlias = sp.sparray | sp.spmatrix
 FeatureInput: TypeAlias = ArrayInput | Matrix | SparseInput | None
-ARRAYS = frozenset({"adjacency", "features"})  # whose validation reads every entry
+ARRAYS = frozenset({"adjacency", "features"})  # their validation reads every entry
 
 
 def check_graph(graph: "Graph", *, changed: Collection[str] = ARRAYS) -> None:
-    """Raise a `HeterophilyError` for the first thing that is wrong with the graph.
-
-    Large arrays are looked at only if they are among what `changed`.
-    """
+    """Raise a `HeterophilyError` if the graph is invalid. Large arrays are checked only if `changed`."""
     n = graph.n_nodes
     if n == 0:
-        raise HeterophilyError("the graph has no nodes; give edges, features or labels")
+        raise HeterophilyError("the graph has no nodes; pass edges, features, or labels")
     for what, length in (("features", graph.features.shape[0]), ("labels", len(graph.labels))):
         if length != n:
-            raise HeterophilyError(f"{what} must have one row per node, {n}, got {length}")
+            raise HeterophilyError(f"{what} must have one row per node ({n}), got {length} rows")
     for kind, names, size in (
         ("node_ids", graph.node_ids, n),
         ("class_names", graph.class_names, graph.n_classes),
@@ -62,7 +60,7 @@ def _check_pattern(what: str, pattern: Pattern, n_columns: int) -> None:
     if not (ends and rising and inside and pattern.n_columns == n_columns):
         raise HeterophilyError(
             f"{what} is not a valid compressed matrix with {n_columns} columns; "
-            "build graphs with Graph.from_edges"
+            "create graphs with Graph.from_edges"
         )
 
 
@@ -71,8 +69,8 @@ def _check_features(graph: "Graph") -> None:
     pattern = graph.features.pattern if isinstance(graph.features, Matrix) else None
     if values.dim() != 2 if pattern is None else values.shape != pattern.indices.shape:
         raise HeterophilyError(
-            "features must be an (N, F) matrix, a sparse one with one value per stored entry, got "
-            f"values of shape {tuple(values.shape)}; build graphs with Graph.from_edges"
+            "features must be an (N, F) matrix with one value per stored entry, got values of shape "
+            f"{tuple(values.shape)}; create graphs with Graph.from_edges"
         )
     finite = torch.isfinite(values)
     if bool(finite.all()):
@@ -82,7 +80,7 @@ def _check_features(graph: "Graph") -> None:
     column = int(where[1] if pattern is None else pattern.indices[where[0]])
     raise HeterophilyError(
         f"features must be finite, but node {node} has {float(values[tuple(where)])} in column "
-        f"{column} ({int((~finite).sum())} such values); fill or drop them first"
+        f"{column} ({int((~finite).sum())} such values); replace or remove them first"
     )
 
 
@@ -90,18 +88,18 @@ def _check_labels(graph: "Graph") -> None:
     low, high = int(graph.labels.min()), int(graph.labels.max())
     if low < -1:
         raise HeterophilyError(
-            f"labels must be 0, 1, .. or -1 for unknown, got {low} at node "
+            f"labels must be 0, 1, ... or -1 for unknown, got {low} at node "
             f"{int(graph.labels.argmin())}; number the classes from 0"
         )
     if high >= graph.n_classes:
         raise HeterophilyError(
             f"labels must be below n_classes = {graph.n_classes}, got {high} at node "
-            f"{int(graph.labels.argmax())}"
+            f"{int(graph.labels.argmax())}; pass a larger n_classes"
         )
 
 
 def _check_split(graph: "Graph", name: str, split: "Split") -> None:
-    owner = np.full(graph.n_nodes, "", dtype="U5")
+    part_of = np.full(graph.n_nodes, "", dtype="U5")
     for part, nodes in split.parts.items():
         ids = nodes.numpy()
         outside = ids[(ids < 0) | (ids >= graph.n_nodes)]
@@ -112,41 +110,41 @@ def _check_split(graph: "Graph", name: str, split: "Split") -> None:
             )
         if (ids[1:] == ids[:-1]).any():
             raise HeterophilyError(f"split {name!r}: {part} lists a node twice")
-        taken = ids[owner[ids] != ""]
+        taken = ids[part_of[ids] != ""]
         if len(taken):
             raise HeterophilyError(
-                f"split {name!r}: node {taken[0]} is in {owner[taken[0]]} and in {part} "
+                f"split {name!r}: node {taken[0]} is in {part_of[taken[0]]} and in {part} "
                 f"({len(taken)} such nodes); the parts must not overlap"
             )
-        owner[ids] = part
+        part_of[ids] = part
         if part != "test" and bool((graph.labels.cpu()[nodes] < 0).any()):
             raise HeterophilyError(
-                f"split {name!r}: {part} has nodes without a label; leave them out of the split"
+                f"split {name!r}: {part} has nodes without a label; remove them from the split"
             )
     if len(split.train) == 0:
         raise HeterophilyError(f"split {name!r} has no training nodes")
 
 
-def check_edges(pairs: Any, n_nodes: int) -> None:
-    """Raise an error for the first edge (i, j) with an end outside 0..N-1."""
+def check_edges(pairs: IntArray, n_nodes: int) -> None:
+    """Raise an error for the first edge (i, j) with an end outside 0, ..., N-1."""
     outside = (pairs < 0) | (pairs >= n_nodes)
     if outside.any():
         edge, end = np.argwhere(outside)[0]
         raise HeterophilyError(
-            f"edge {edge} names node {pairs[edge, end]}, but nodes are numbered 0 to "
-            f"{n_nodes - 1}; renumber the ends, or give features, labels or n_nodes for all nodes"
+            f"edge {edge} has node {pairs[edge, end]}, but nodes are numbered 0 to {n_nodes - 1}; "
+            "renumber the nodes, or pass features, labels, or n_nodes for all of them"
         )
 
 
-def _array(values: Any, wanted: str) -> "np.ndarray[Any, Any]":
+def _array(values: ArrayInput, expected: str) -> Array:
     try:
         return np.asarray(values.cpu() if isinstance(values, Tensor) else values)
     except ValueError as error:
-        raise HeterophilyError(f"{wanted}, got rows of different length ({error})") from error
+        raise HeterophilyError(f"{expected}, got rows of different lengths ({error})") from error
 
 
-def edge_array(edges: Any) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Edges as (E, 2) node numbers."""
+def edge_array(edges: ArrayInput) -> IntArray:
+    """Return edges as (E, 2) node numbers."""
     pairs = _array(edges, "edges must be (E, 2) pairs of node numbers")
     if pairs.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
@@ -157,17 +155,17 @@ def edge_array(edges: Any) -> "np.ndarray[Any, np.dtype[np.int64]]":
         )
     if pairs.dtype.kind not in "iu":
         raise HeterophilyError(
-            f"edges must be integer node numbers, got {pairs.dtype}; for string ids read tables "
+            f"edges must be integer node numbers, got {pairs.dtype}; for string ids, read tables "
             "with Graph.from_files"
         )
     return pairs.astype(np.int64)
 
 
-def feature_matrix(features: Any) -> Tensor | Matrix:
-    """Features as a float32 copy, sparse if they came sparse."""
+def feature_matrix(features: FeatureInput) -> Tensor | Matrix:
+    """Return features as a float32 copy. Sparse features stay sparse."""
     if isinstance(features, Matrix):
         return features
-    if sp.issparse(features):
+    if isinstance(features, SparseInput):
         return Matrix.from_scipy(features)
     x = features.detach() if isinstance(features, Tensor) else _dense(features)
     if x.dim() != 2:
@@ -179,52 +177,56 @@ def feature_matrix(features: Any) -> Tensor | Matrix:
     return x.to(torch.float32, copy=True)
 
 
-def _dense(features: Any) -> Tensor:
+def _dense(features: ArrayLike | None) -> Tensor:
     try:
         return torch.from_numpy(np.require(features, requirements=["C", "W"]))
     except (TypeError, ValueError) as error:
         raise HeterophilyError(
-            f"features must be an (N, F) matrix of numbers, got something else ({error}); encode "
-            "text first"
+            f"features must be an (N, F) matrix of numbers ({error}); encode text as numbers first"
         ) from error
 
 
-def label_vector(labels: Any) -> Tensor:
-    """Labels as (N,) integers."""
+def label_vector(labels: ArrayInput) -> Tensor:
+    """Return labels as integers, (N,)."""
     y = _array(labels, "labels must be one integer per node")
     y = y.squeeze(1) if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1:
         raise HeterophilyError(f"labels must be one integer per node, got shape {y.shape}")
-    whole = np.full(y.shape, y.dtype.kind in "iu")
+    integral = np.full(y.shape, y.dtype.kind in "iu")
     if y.dtype.kind == "f":
-        whole = np.isfinite(y) & (y == np.round(y))
-    if not whole.all():
+        numbers = y.astype(np.float64)
+        integral = np.isfinite(numbers) & (numbers == np.round(numbers))
+    if not integral.all():
         raise HeterophilyError(
-            f"labels must be integers, -1 for unknown, got {y[~whole].tolist()[0]!r}; for names of "
-            "classes read tables with Graph.from_files, or encode them first"
+            f"labels must be integers, with -1 for unknown, got {y[~integral].tolist()[0]!r}; for "
+            "class names, read tables with Graph.from_files or encode them first"
         )
     return torch.from_numpy(y.astype(np.int64))
 
 
 def count_nodes(
-    pairs: Any, x: Tensor | Matrix | None, y: Tensor | None, n_nodes: int | None
+    pairs: IntArray, x: Tensor | Matrix | None, y: Tensor | None, n_nodes: int | None
 ) -> int:
-    """How many nodes features, labels and `n_nodes` agree on, or else the edges name."""
-    counts = {"features": x is not None and x.shape[0], "labels": y is not None and len(y)}
-    given = {what: int(count) for what, count in counts.items() if count is not False}
-    if n_nodes is not None:
-        given["n_nodes"] = n_nodes
+    """Return the number of nodes of features, labels, and `n_nodes`, or else of the edges."""
+    counts = {
+        "features": None if x is None else x.shape[0],
+        "labels": None if y is None else len(y),
+        "n_nodes": n_nodes,
+    }
+    given = {what: count for what, count in counts.items() if count is not None}
     if len(set(given.values())) > 1:
-        told = ", ".join(f"{what} {count}" for what, count in given.items())
-        raise HeterophilyError(f"features, labels and n_nodes must agree, got {told}")
+        received = ", ".join(f"{what} {count}" for what, count in given.items())
+        raise HeterophilyError(
+            f"features, labels, and n_nodes must have the same length, got {received}"
+        )
     if given:
         return next(iter(given.values()))
     return max(int(pairs.max()) + 1, 0) if len(pairs) else 0
 
 
-def node_numbers(part: Any) -> Tensor:
-    """Node numbers of a mask or a list, ascending."""
-    ids = _array(part, "a split needs node numbers or a boolean mask")
+def node_numbers(nodes: ArrayInput) -> Tensor:
+    """Return the node numbers of a mask or a list in ascending order."""
+    ids = _array(nodes, "a split needs node numbers or a boolean mask")
     if ids.dtype == bool:
         ids = ids.nonzero()[0]
     if ids.size and ids.dtype.kind not in "iu":

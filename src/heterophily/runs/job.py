@@ -190,7 +190,7 @@ def _named(graph: Graph, piece: str) -> list[str]:
         if found and len(found) == len(numbers):
             return found
     known = ", ".join(graph.splits)
-    raise HeterophilyError(f'no split of {graph.name} "{piece}"; there are {known}')
+    raise HeterophilyError(f'unknown split of {graph.name} "{piece}"; available: {known}')
 
 
 def parse_names(text: str, everything: Iterable[str]) -> list[str]:

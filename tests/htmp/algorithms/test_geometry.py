@@ -164,7 +164,7 @@ def test_relations_of_a_graph_without_edges_are_empty():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(HeterophilyError, match='no overlap "bot"; did you mean "both"'):
+    with pytest.raises(HeterophilyError, match='unknown overlap "bot"; did you mean "both"'):
         quadrant_patterns(adjacency_of([(0, 1)]), overlap="bot")
     with pytest.raises(HeterophilyError, match="n_entries must not be negative, got -1"):
         latent_neighbors(torch.zeros(2, 2), -1)

@@ -143,7 +143,7 @@ def test_without_faiss_a_large_graph_is_an_error(monkeypatch):
 def test_what_cannot_be_is_refused():
     with pytest.raises(HeterophilyError, match="k must be a positive whole number, got -1"):
         nearest_features(torch.ones(4, 2), -1)
-    with pytest.raises(HeterophilyError, match='no choice of pairs "al"'):
+    with pytest.raises(HeterophilyError, match='unknown choice of pairs "al"'):
         nearest_features(torch.ones(4, 2), 1, pairs="al")
 
 
