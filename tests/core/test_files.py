@@ -98,8 +98,11 @@ def test_a_path_without_a_file_is_refused(tmp_path, name):
 @pytest.mark.parametrize(
     ("metadata", "words"),
     [
-        (None, "not a graph of format heterophily-graph-1; write it with Graph.save"),
-        ({"graph": '{"format": "other"}'}, "not a graph of format heterophily-graph-1"),
+        (
+            None,
+            "must be a graph of format heterophily-graph-1, got another .*; write it with Graph.save",
+        ),
+        ({"graph": '{"format": "other"}'}, "must be a graph of format heterophily-graph-1"),
         ({"graph": "{"}, "is not a saved graph"),
     ],
 )
@@ -121,8 +124,8 @@ def test_safetensors_that_are_no_graph_are_refused(tmp_path, metadata, words):
         ("labels", torch.tensor([0, 1, 2, 3]), "below n_classes = 2, got 3"),
         ("labels", torch.tensor([0, 1]), "must have one row per node"),
         ("splits.s.test", torch.tensor([4]), "test has node 4"),
-        ("labels", None, "lacks 'labels'; write it again"),
-        ("splits.s.val", None, "lacks 'splits.s.val'"),
+        ("labels", None, "has no tensor 'labels'; write it again"),
+        ("splits.s.val", None, "has no tensor 'splits.s.val'"),
     ],
 )
 def test_a_tampered_file_is_refused(tmp_path, key, value, words):
@@ -177,7 +180,7 @@ def test_npz_may_hold_edges_alone(tmp_path):
 
 def test_npz_needs_edges(tmp_path):
     np.savez(tmp_path / "g.npz", x=X)
-    with refused(r"needs an array 'edges' \(E, 2\) or 'edge_index' \(2, E\), has x"):
+    with refused(r"must have an array 'edges' \(E, 2\) or 'edge_index' \(2, E\), got x"):
         Graph.from_files(tmp_path / "g.npz")
 
 
@@ -221,7 +224,7 @@ def test_broken_graphml_is_refused(tmp_path, damage):
     contents = {"empty": "", "text": "hello", "cut": whole[:-9], "other": "<html></html>"}
     path = tmp_path / "g.graphml"
     path.write_text(contents.get(damage, whole.replace(">7<", ">seven<")))
-    with refused("g.graphml is not readable GraphML"):
+    with refused("g.graphml is not a valid GraphML"):
         Graph.from_files(path)
 
 

@@ -1,8 +1,8 @@
 """The compatibility matrix M: how classes connect (paper, Section 4).
 
-C (N, K) are one-hot labels, zero where unknown; C_nb = R C (N, K) are semantic neighborhoods, the
-share of each class among a node's neighbors; M = norm1(Cᵀ C_nb) (K, K) is the average
-neighborhood of each class.
+C (N, K) contains the one-hot labels, with zero rows for unknown labels. C_nb = norm1(A C) (N, K) contains the
+semantic neighborhoods, the fraction of each class among a node's neighbors. M = norm1(Cᵀ C_nb) (K, K) is the
+average neighborhood of each class.
 """
 
 import math
@@ -12,14 +12,17 @@ from torch import Tensor
 
 from heterophily.core.sparse import Pattern
 
+EPSILON = 1e-12  # lower bound of norms in denominators
+MIN_CONFIDENCE = 1e-6  # smaller values are rounding errors of a uniform row
+
 
 def norm1(rows: Tensor) -> Tensor:
-    """Divide each row by its L1 length; rows of zeros stay zero."""
-    return rows / rows.abs().sum(dim=1, keepdim=True).clamp_min(1e-12)
+    """Divide each row by its L1 norm. Rows of zeros stay zero."""
+    return rows / rows.abs().sum(dim=1, keepdim=True).clamp_min(EPSILON)
 
 
 def neighbor_counts(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
-    """A C: how many neighbors of each class a node has, (N, K); unknown neighbors do not count."""
+    """A C: the number of neighbors of each class, (N, K). Neighbors with unknown labels are ignored."""
     classes = labels[adjacency.indices.long()]
     known = classes >= 0
     codes = adjacency.rows.long()[known] * n_classes + classes[known]
@@ -28,12 +31,12 @@ def neighbor_counts(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tenso
 
 
 def semantic_neighborhoods(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
-    """C_nb = norm1(A C), (N, K): the class shares among labelled neighbors, zero without any."""
+    """C_nb = norm1(A C), (N, K): the class fractions among labeled neighbors, zero without any."""
     return norm1(neighbor_counts(adjacency, labels, n_classes).double())
 
 
 def observed_compatibility(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
-    """M = norm1(Cᵀ C_nb), (K, K): each labelled node counts equally, isolated ones not at all."""
+    """M = norm1(Cᵀ C_nb), (K, K): each labeled node that has neighbors has the same weight."""
     neighborhoods = semantic_neighborhoods(adjacency, labels, n_classes)
     known = labels >= 0
     sums = torch.zeros(n_classes, n_classes, dtype=torch.double, device=labels.device)
@@ -41,18 +44,18 @@ def observed_compatibility(adjacency: Pattern, labels: Tensor, n_classes: int) -
 
 
 def similarity(matrix: Tensor) -> Tensor:
-    """Cosine similarity of the rows of M, (K, K); a row of zeros is similar to none."""
-    unit = matrix / matrix.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    """Cosine similarity of the rows of M, (K, K). Rows of zeros have similarity zero."""
+    unit = matrix / matrix.norm(dim=1, keepdim=True).clamp_min(EPSILON)
     return unit @ unit.T
 
 
 def discriminability(matrix: Tensor) -> float:
-    """1 - mean cosine similarity of two different rows of M, rows of zeros left out.
+    """1 - mean cosine similarity of two different rows of M, without rows of zeros.
 
-    It is 1 when no two classes share a kind of neighbor (M is a permutation, identity or not) and
-    0 when all classes have the same neighborhood, so that aggregation tells nothing. A high value
-    does not need homophily, which is the paper's point. It is also what the discrimination loss of
-    CMGNN increases, with one-hot prototypes in place of learned ones.
+    It is 1 if no two classes have neighbors of the same class (M is a permutation, possibly the identity)
+    and 0 if all classes have the same neighborhood, so that aggregation is not informative. A high value
+    does not require homophily, which is the main point of the paper. The discrimination loss of CMGNN
+    increases it, with learned instead of one-hot prototypes.
     """
     rows = matrix[matrix.abs().sum(dim=1) > 0]
     if len(rows) < 2:
@@ -65,12 +68,12 @@ def discriminability(matrix: Tensor) -> float:
 def neighborhood_overlap(
     adjacency: Pattern, labels: Tensor, n_classes: int, *, among: Tensor | None = None
 ) -> Tensor:
-    """How much two classes overlap in their semantic neighborhoods, (K, K), from 0 to 1.
+    """Return the overlap of the semantic neighborhoods of every two classes, (K, K), from 0 to 1.
 
-    The nodes of classes a and b are compared along the line through their means, M_a - M_b; the
-    overlap is 1 - max_t |F_a(t) - F_b(t)| for the two distributions F on that line. The best
-    threshold on it errs for half of the overlap, so 1 means indistinguishable by neighborhood. With a mask
-    `among` only its nodes are compared, along the lines of all nodes.
+    The nodes of classes a and b are projected on the line through their means, M_a - M_b. With the
+    two distribution functions F on that line, the overlap is 1 - max_t |F_a(t) - F_b(t)|. The error of the
+    best threshold is half of the overlap, so 1 means that neighborhoods do not distinguish the classes.
+    With a mask `among`, only its nodes are compared, along the lines of all nodes.
     """
     neighborhoods = semantic_neighborhoods(adjacency, labels, n_classes)
     means = observed_compatibility(adjacency, labels, n_classes)
@@ -88,7 +91,7 @@ def neighborhood_overlap(
 def _largest_gap(left: Tensor, right: Tensor) -> float:
     if not len(left) or not len(right):
         return 0.0
-    # Equal neighborhoods may differ in the last bits after the projection.
+    # After the projection, equal neighborhoods may differ in the last bits.
     left, right = (side.round(decimals=9).sort().values for side in (left, right))
     points = torch.cat([left, right])
     shares = [torch.searchsorted(side, points, right=True) / len(side) for side in (left, right)]
@@ -98,13 +101,13 @@ def _largest_gap(left: Tensor, right: Tensor) -> float:
 def neighborhood_accuracy(
     adjacency: Pattern, labels: Tensor, n_classes: int
 ) -> tuple[float, float]:
-    """How often the classes of neighbors tell a node's own, and the share of the largest class.
+    """Return how often the neighbors' classes predict a node's class, and the fraction of the largest class.
 
-    Each labelled node is assigned argmax_k log π_k + Σ_j n_ij log P_kj, where n_ij counts its
-    neighbors of class j, P_kj is the share of j among all neighbors of class k without that node's
-    own, and π_k the share of the other nodes in k. This is the best that aggregation of true labels
-    can do if neighbors are drawn independently from M, so it weighs in what a mean of M's rows
-    cannot: how many neighbors there are to tell similar rows apart.
+    The prediction for a labeled node is argmax_k log π_k + Σ_j n_ij log P_kj, where n_ij is the number of
+    its neighbors of class j, P_kj is the fraction of class j among the neighbors of class k without those
+    of the node, and π_k is the fraction of the other nodes in class k. No aggregation of true labels does
+    better if neighbors are sampled independently from M. Unlike a mean of M's rows, it accounts for the
+    number of neighbors that are available to distinguish similar rows.
     """
     known = labels >= 0
     counts = neighbor_counts(adjacency, labels, n_classes)[known].double()
@@ -112,32 +115,29 @@ def neighborhood_accuracy(
     totals = torch.zeros(n_classes, n_classes, dtype=torch.double).index_add_(0, classes, counts)
     sizes = torch.bincount(classes, minlength=n_classes).double()
     scores = counts @ _log_shares(totals).T + sizes.log()
-    own = torch.arange(len(classes))
-    scores[own, classes] = (counts * _log_shares(totals[classes] - counts)).sum(dim=1)
-    scores[own, classes] += (sizes[classes] - 1).log()
+    nodes = torch.arange(len(classes))
+    scores[nodes, classes] = (counts * _log_shares(totals[classes] - counts)).sum(dim=1)
+    scores[nodes, classes] += (sizes[classes] - 1).log()
     accuracy = (scores.argmax(dim=1) == classes).double().mean()
     return float(accuracy), float(sizes.max() / sizes.sum())
 
 
 def _log_shares(totals: Tensor) -> Tensor:
-    smoothed = totals + 1  # no class pair is ruled out for never having been seen
+    smoothed = totals + 1  # so that unobserved pairs of classes stay possible
     return (smoothed / smoothed.sum(dim=1, keepdim=True)).log()
-
-
-CONFIDENT = 1e-6  # below it the confidence of a uniform row is a rounding error
 
 
 def confidence(soft: Tensor) -> Tensor:
     """g_i = log K - H(Ĉ_i), (N,): 0 for a uniform row, log K for a one-hot row."""
     entropy = -(soft * (soft + 1e-8).log()).sum(dim=1)
     gain = math.log(soft.shape[1]) - entropy
-    return torch.where(gain < CONFIDENT, 0.0, gain)
+    return torch.where(gain < MIN_CONFIDENCE, 0.0, gain)
 
 
 def degree_weights(degrees: Tensor, n_classes: int, *, rule: str = "three_branches") -> Tensor:
     """w_i = d_i/2K up to K neighbors, 0.25 + d_i/4K up to 3K, else 1, (N,).
 
-    `overwritten` applies the second branch to all nodes up to 3K, as one program does.
+    Rule `overwritten` applies the second branch to all nodes up to 3K, as the reference implementation does.
     """
     d, k = degrees.to(torch.get_default_dtype()), n_classes
     middle = torch.where(d <= 3 * k, 0.25 + d / (4 * k), 1.0)

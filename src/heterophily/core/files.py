@@ -1,16 +1,16 @@
-"""Graphs from and to files: a folder or pair of tables, `.npz`, `.graphml`, and our own format.
+"""Graphs from and to files: a folder or pair of tables, `.npz`, `.graphml`, and `.safetensors`.
 
-Our own format is one safetensors file: tensors for edges, features, labels and splits, JSON for
-names. No format here is unpickled.
+The safetensors file has tensors for edges, features, labels, and splits, and JSON for names. No format is
+unpickled.
 """
 
 import errno
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 from zipfile import BadZipFile
 
 import numpy as np
@@ -23,9 +23,11 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import PARTS, Graph, Split
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.core.tables import SUFFIXES, read_tables
+from heterophily.core.types import Array, PathLike
+from heterophily.core.validation import ARRAYS
 
 FORMAT = "heterophily-graph-1"
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # of a disk that takes no more
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # of a full or read-only disk
 NPZ_KEYS = {
     "edges": ("edges", "edge_index"),
     "features": ("node_features", "features", "x"),
@@ -33,11 +35,23 @@ NPZ_KEYS = {
 }
 
 
-def read_graph(path: Path | str, *, nodes: Path | str | None = None) -> Graph:
-    """Read a graph by the kind of its file: a folder of tables, tables, npz, GraphML or saved."""
+class _Facts(TypedDict):
+    """The JSON part of a saved graph."""
+
+    format: str
+    name: str
+    n_classes: int
+    n_features: int
+    class_names: Sequence[str] | None
+    origins: dict[str, str]
+    symmetric: bool
+
+
+def read_graph(path: PathLike, *, nodes: PathLike | None = None) -> Graph:
+    """Read a graph from a folder of tables, from tables, or from an npz, GraphML, or safetensors file."""
     source = Path(path)
     if not source.exists():
-        raise HeterophilyError(f"no file or folder at {source}; check the path")
+        raise HeterophilyError(f"there is no file or folder at {source}; check the path")
     if source.is_dir():
         return read_tables(_table_in(source, "edges"), _table_in(source, "nodes"))
     if source.suffix in SUFFIXES:
@@ -52,44 +66,48 @@ def read_graph(path: Path | str, *, nodes: Path | str | None = None) -> Graph:
 
 
 def _table_in(folder: Path, stem: str) -> Path:
-    found = [folder / f"{stem}{suffix}" for suffix in SUFFIXES]
-    for path in found:
+    paths = [folder / f"{stem}{suffix}" for suffix in SUFFIXES]
+    for path in paths:
         if path.exists():
             return path
-    raise HeterophilyError(f"{folder} has no {' or '.join(path.name for path in found)}")
+    raise HeterophilyError(f"{folder} has no {' or '.join(path.name for path in paths)}; add one")
 
 
 def read_npz(path: Path) -> Graph:
-    """Read arrays `edges` (E, 2) or `edge_index` (2, E), `node_features`, `node_labels`, masks.
+    """Read arrays `edges` (E, 2) or `edge_index` (2, E), `node_features`, `node_labels`, and masks.
 
-    The names are those of the heterophilous-graphs collection; `train_masks`, `val_masks` and
-    `test_masks` of shape (S, N) or (N,) become splits.
+    The names are those of the heterophilous-graphs collection. `train_masks`, `val_masks`, and `test_masks`
+    of shape (S, N) or (N,) become splits.
     """
-    try:
-        # NumPy leaves a path open that is not a zip file, and returns the array of a npy file.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
-            arrays = dict(content)
-    except (OSError, EOFError, TypeError, ValueError, BadZipFile) as error:
+    arrays = _npz_arrays(path)
+    present = {what: [k for k in keys if k in arrays] for what, keys in NPZ_KEYS.items()}
+    if not present["edges"]:
         raise HeterophilyError(
-            f"{path} is not an npz file of plain arrays ({error}); save it without pickled objects"
-        ) from error
-    found = {what: [k for k in keys if k in arrays] for what, keys in NPZ_KEYS.items()}
-    if not found["edges"]:
-        raise HeterophilyError(
-            f"{path} needs an array 'edges' (E, 2) or 'edge_index' (2, E), has "
+            f"{path} must have an array 'edges' (E, 2) or 'edge_index' (2, E), got "
             f"{', '.join(sorted(arrays)) or 'nothing'}"
         )
-    key = found["edges"][0]
+    key = present["edges"][0]
     edges = arrays[key].T if key == "edge_index" else arrays[key]
     features, labels = (
-        arrays[found[what][0]] if found[what] else None for what in ("features", "labels")
+        arrays[present[what][0]] if present[what] else None for what in ("features", "labels")
     )
     splits = npz_splits(arrays)
     return Graph.from_edges(edges, features, labels=labels, splits=splits, name=path.stem)
 
 
-def npz_splits(arrays: dict[str, Any], *, origin: str = "given") -> dict[str, Split]:
-    """Splits from mask arrays `train`, `train_mask` or `train_masks` of shape (S, N) or (N,)."""
+def _npz_arrays(path: Path) -> dict[str, Array]:
+    try:
+        # NumPy does not close a path that is not a zip file, and returns the array of an npy file.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+            return dict(content)
+    except (OSError, EOFError, TypeError, ValueError, BadZipFile) as error:
+        raise HeterophilyError(
+            f"{path} is not an npz file of plain arrays ({error}); save it without pickled objects"
+        ) from error
+
+
+def npz_splits(arrays: Mapping[str, Array], *, origin: str = "given") -> dict[str, Split]:
+    """Return the splits of mask arrays `train`, `train_mask`, or `train_masks`, (S, N) or (N,)."""
     masks = {
         part: next(
             (arrays[k] for k in (part, f"{part}_mask", f"{part}_masks") if k in arrays), None
@@ -99,7 +117,7 @@ def npz_splits(arrays: dict[str, Any], *, origin: str = "given") -> dict[str, Sp
     rows = {part: np.atleast_2d(mask) for part, mask in masks.items() if mask is not None}
     if "train" not in rows:
         return {}
-    # One mask for all splits, as for a fixed test set, is repeated.
+    # A single mask, for example of a fixed test set, applies to all splits.
     count = len(rows["train"])
     wide = {part: np.broadcast_to(row, (count, row.shape[1])) for part, row in rows.items()}
     return {
@@ -111,7 +129,7 @@ def npz_splits(arrays: dict[str, Any], *, origin: str = "given") -> dict[str, Sp
 
 
 def read_graphml(path: Path) -> Graph:
-    """Read GraphML: node attribute `label` is the class, numeric attributes are features."""
+    """Read a GraphML file. Attribute `label` is the class, and numeric attributes are features."""
     from xml.etree.ElementTree import ParseError
 
     import networkx as nx
@@ -119,13 +137,13 @@ def read_graphml(path: Path) -> Graph:
     try:
         graph = nx.read_graphml(path)
     except (ParseError, ValueError, nx.NetworkXError) as error:
-        raise HeterophilyError(f"{path} is not readable GraphML: {error}") from error
+        raise HeterophilyError(f"{path} is not a valid GraphML file: {error}") from error
     return Graph.from_networkx(graph).replace(name=path.stem)
 
 
-def save_graph(graph: Graph, path: Path | str) -> Path:
-    """Write the graph to one safetensors file, atomically."""
-    facts = {
+def save_graph(graph: Graph, path: PathLike) -> Path:
+    """Write the graph atomically to a safetensors file."""
+    facts: _Facts = {
         "format": FORMAT,
         "name": graph.name,
         "n_classes": graph.n_classes,
@@ -155,16 +173,16 @@ def _tensors_of(graph: Graph) -> dict[str, Tensor]:
         encoded = json.dumps(graph.node_ids).encode()
         tensors["node_ids"] = torch.from_numpy(np.frombuffer(encoded, dtype=np.uint8).copy())
     for name, split in graph.splits.items():
-        # Splits may share a part; safetensors wants each tensor to own its memory.
+        # Splits may share a part, but safetensors rejects tensors that share memory.
         tensors |= {f"splits.{name}.{part}": nodes.clone() for part, nodes in split.parts.items()}
     return {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
 
 
-def load_graph(path: Path | str, *, mmap: bool = False) -> Graph:
+def load_graph(path: PathLike, *, mmap: bool = False) -> Graph:
     """Read a graph that `save_graph` wrote.
 
-    The arrays are maps of the file either way. With `mmap` they are believed to be as they were written and
-    not validated, so that a page is read when a batch asks for it, and a graph may be larger than memory.
+    The file is mapped into memory in either case. With `mmap`, the arrays are not validated, so a page is
+    read only when a batch needs it, and the graph may be larger than memory.
     """
     try:
         with safe_open(path, framework="pt") as file:
@@ -174,36 +192,38 @@ def load_graph(path: Path | str, *, mmap: bool = False) -> Graph:
         raise HeterophilyError(f"{path} is not a saved graph: {error}") from error
     if facts.get("format") != FORMAT:
         raise HeterophilyError(
-            f"{path} is a safetensors file, but not a graph of format {FORMAT}; "
+            f"{path} must be a graph of format {FORMAT}, got another safetensors file; "
             "write it with Graph.save"
         )
     try:
         return _graph_of(tensors, facts, mmap=mmap)
     except KeyError as error:
-        raise HeterophilyError(f"{path} lacks {error}; write it again with Graph.save") from error
+        raise HeterophilyError(
+            f"{path} has no tensor {error}; write it again with Graph.save"
+        ) from error
 
 
-def _graph_of(tensors: dict[str, Tensor], facts: dict[str, Any], *, mmap: bool) -> Graph:
-    ids = tensors.get("node_ids")
-    fields = {
-        "adjacency": _pattern(tensors, "adjacency", len(tensors["labels"])),
-        "features": _features(tensors, facts["n_features"]),
-        "labels": tensors["labels"],
-        "n_classes": facts["n_classes"],
-        "splits": {
-            name: Split.from_nodes(
-                *(tensors[f"splits.{name}.{part}"] for part in PARTS), origin=origin
-            )
-            for name, origin in facts["origins"].items()
+def _graph_of(tensors: dict[str, Tensor], facts: _Facts, *, mmap: bool) -> Graph:
+    ids, class_names = tensors.get("node_ids"), facts["class_names"]
+    graph = Graph._from_validated(
+        {
+            "adjacency": _pattern(tensors, "adjacency", len(tensors["labels"])),
+            "features": _features(tensors, facts["n_features"]),
+            "labels": tensors["labels"],
+            "n_classes": facts["n_classes"],
+            "splits": {
+                name: Split.from_nodes(
+                    *(tensors[f"splits.{name}.{part}"] for part in PARTS), origin=origin
+                )
+                for name, origin in facts["origins"].items()
+            },
+            "name": facts["name"],
+            "node_ids": None if ids is None else tuple(json.loads(ids.numpy().tobytes())),
+            "class_names": None if class_names is None else tuple(class_names),
         },
-        "name": facts["name"],
-        "node_ids": None if ids is None else tuple(json.loads(ids.numpy().tobytes())),
-        "class_names": None if facts["class_names"] is None else tuple(facts["class_names"]),
-    }
-    if not mmap:
-        return Graph(**fields)
-    graph = Graph._from_validated(fields)
-    if facts.get("symmetric"):
+        check=() if mmap else ARRAYS,
+    )
+    if mmap and facts.get("symmetric"):
         graph.__dict__["symmetric"] = graph.adjacency
     return graph
 
@@ -218,8 +238,8 @@ def _features(tensors: dict[str, Tensor], n_features: int) -> Tensor | Matrix:
     return Matrix(_pattern(tensors, "features", n_features), tensors["features.values"])
 
 
-def write_atomically(path: Path | str, write: Callable[[Path], Any]) -> None:
-    """Let `write` fill a file beside `path`, then move it there: readers see all or nothing."""
+def write_atomically(path: PathLike, write: Callable[[Path], object]) -> None:
+    """Call `write` with a temporary path next to `path`, then rename it: no reader sees a partial file."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -235,7 +255,7 @@ def write_atomically(path: Path | str, write: Callable[[Path], Any]) -> None:
 
 
 def safe_name(name: str) -> str:
-    """A name as part of a path; hidden files are those that were not written to the end."""
+    """Return a name as part of a path. It is never hidden, because hidden files are incomplete ones."""
     plain = "".join(c if c.isalnum() or c in "-+._" else "_" for c in name)
     return f"_{plain}" if plain.startswith(".") or not plain else plain
 

@@ -1,7 +1,7 @@
-"""Measures of homophily on one form of a graph, over the edges whose two ends have labels.
+"""Measures of homophily over the edges between labeled nodes.
 
-Symbols: J (K, K) is the joint distribution of the classes at the two ends of a random edge,
-p and q its margins over sources and targets (equal on a symmetric graph).
+Symbols: J (K, K) is the joint distribution of the classes at the two ends of a random edge, and p and q are
+its marginals over sources and targets (equal on a symmetric graph).
 """
 
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heterophily.core.compatibility import neighbor_counts
+from heterophily.core.compatibility import EPSILON, neighbor_counts
 from heterophily.core.sparse import Pattern
 
 
 @dataclass(frozen=True)
 class Homophily:
-    """Four measures of how often edges connect equal classes, and one of how much they tell."""
+    """Four measures of how often edges connect equal classes, and one of how informative they are."""
 
     edge: float
     node: float
@@ -25,7 +25,7 @@ class Homophily:
 
 
 def measure_homophily(adjacency: Pattern, labels: Tensor, n_classes: int) -> Homophily:
-    """Measure all five on an adjacency pattern; unknown labels (-1) are left out."""
+    """Compute all five measures. Nodes with unknown labels (-1) are excluded."""
     known = labels >= 0
     counts = neighbor_counts(adjacency, labels, n_classes)[known].double()  # (N', K)
     classes = labels[known]
@@ -42,12 +42,12 @@ def measure_homophily(adjacency: Pattern, labels: Tensor, n_classes: int) -> Hom
 
 
 def edge_homophily(joint: Tensor) -> float:
-    """Share of edges that connect equal classes: Σ_k J_kk."""
+    """Fraction of edges that connect equal classes: Σ_k J_kk."""
     return float(joint.diagonal().sum() / joint.sum())
 
 
 def node_homophily(counts: Tensor, classes: Tensor) -> float:
-    """Mean share of a node's neighbors that have its class, over nodes with neighbors."""
+    """Mean fraction of a node's neighbors that have its class, over nodes with neighbors."""
     degrees = counts.sum(dim=1)
     same = counts.gather(1, classes.unsqueeze(1)).squeeze(1)
     return float((same / degrees)[degrees > 0].mean())
@@ -58,7 +58,7 @@ def class_insensitive_homophily(joint: Tensor, sizes: Tensor) -> float:
     out = joint.sum(dim=1)
     sizes = torch.nn.functional.pad(sizes, (0, len(out) - len(sizes))).double()
     present = out > 0
-    excess = (joint.diagonal() / out.clamp_min(1e-12) - sizes / sizes.sum()).clamp_min(0)
+    excess = (joint.diagonal() / out.clamp_min(EPSILON) - sizes / sizes.sum()).clamp_min(0)
     return float(excess[present].sum() / max(len(out) - 1, 1))
 
 
@@ -70,11 +70,11 @@ def adjusted_homophily(joint: Tensor) -> float:
 
 
 def label_informativeness(joint: Tensor) -> float:
-    """I(y_i; y_j) / H(y): what one end of an edge tells of the other (Platonov et al. 2023)."""
+    """I(y_i; y_j) / H(y): information of one end of an edge about the other (Platonov et al. 2023)."""
     shares = joint / joint.sum()
     p, q = shares.sum(dim=1), shares.sum(dim=0)
-    own = (_entropy(p) + _entropy(q)) / 2
-    return (2 * own - _entropy(shares.flatten())) / own if own > 0 else float("nan")
+    mean = (_entropy(p) + _entropy(q)) / 2
+    return (2 * mean - _entropy(shares.flatten())) / mean if mean > 0 else float("nan")
 
 
 def _entropy(shares: Tensor) -> float:
