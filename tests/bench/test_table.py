@@ -548,7 +548,9 @@ def test_the_ending_tells_the_format(tmp_path, name, kind):
 
 
 def test_unknown_formats_are_told(small):
-    with pytest.raises(HeterophilyError, match='unknown format of a table "htm"; did you mean "html"'):
+    with pytest.raises(
+        HeterophilyError, match='unknown format of a table "htm"; did you mean "html"'
+    ):
         spelled(build_table(small), "htm")
 
 

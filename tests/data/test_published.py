@@ -100,7 +100,7 @@ def test_what_the_paper_does_not_have_is_none():
 def test_misspelt_rows_are_named():
     with pytest.raises(HeterophilyError, match='did you mean "without_both"'):
         paper.ablation("without_bot", "actor")
-    with pytest.raises(HeterophilyError, match='no dataset of the paper\'s ablation "cora"'):
+    with pytest.raises(HeterophilyError, match='unknown dataset of the paper\'s ablation "cora"'):
         paper.ablation("full", "cora")
     with pytest.raises(HeterophilyError, match=r'graph of the paper "0\.3 easy 18"'):
         paper.synthetic_gcn(0.3, "easy", degree=18)

@@ -57,7 +57,7 @@ def test_a_file_without_a_recipe_is_refused(tmp_path):
         ("x = 1\ny = 1 / 0", "line 2: ZeroDivisionError: division by zero; mend the file"),
         ("x = 1\n\ny = (", "line 3: SyntaxError: "),
         ("import no_such_module", "line 1: ModuleNotFoundError: No module named"),
-        ("from heterophily.models import find_recipe\nfind_recipe('x')", "line 2: .*no model"),
+        ("from heterophily.models import find_recipe\nfind_recipe('x')", "line 2: .*unknown model"),
     ],
 )
 def test_a_file_that_raises_is_told_with_its_line(tmp_path, text, words):
