@@ -19,13 +19,14 @@ from pathlib import Path
 
 import pytest
 
+from heterophily.bench.plan import MODELS, plan
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.identity import identity_of
 from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
-from heterophily.runs.job import MODELS, plan
+from heterophily.runs.options import RunOptions, now
 from heterophily.runs.record import _current_identity, read_records, write_record
-from heterophily.runs.worker import RunOptions, find_finished_record, now
+from heterophily.runs.store import Store
 
 
 def planned(graphs):
@@ -35,7 +36,7 @@ def planned(graphs):
 
 def finished(folder, job):
     """Return the record that makes the benchmark skip a job, or None if the job would run."""
-    record = find_finished_record(folder, job, RunOptions(now()))
+    record = Store(folder).find_finished(job, RunOptions(now()))
     return record if record is not None and record.done else None
 
 
@@ -92,7 +93,7 @@ def test_plan_finds_every_stored_record_as_finished(real_graph, tmp_path):
     for record in stored():
         write_record(tmp_path, record)
     jobs = planned({name: real_graph(name) for name in DATASETS})
-    records = {place(job.blank): finished(tmp_path, job) for job in jobs}
+    records = {place(job.empty_record): finished(tmp_path, job) for job in jobs}
     assert len(jobs) == len(records) == len(stored())
     assert {run for run, record in records.items() if record is None} == set()
     assert records == {place(record): record for record in stored()}

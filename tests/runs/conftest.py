@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from heterophily import Graph
+from heterophily.bench.plan import plan
 from heterophily.models import REGISTRY
-from heterophily.runs.execute import bench
-from heterophily.runs.job import plan
+from heterophily.runs.execute import run_jobs
+from heterophily.runs.options import RunOptions, now
 from heterophily.runs.record import read_records
-from heterophily.runs.worker import RunOptions, now
 
 QUICK = {"max_epochs": 3, "width": 4}
 SECONDS = 600  # within which anything must have happened, also on a busy machine
@@ -101,8 +101,8 @@ def go(planned, tmp_path):
     """Run models on the small graph into the folder `results`: their records."""
 
     def call(*models, splits="0", settings=QUICK, **options):
-        options = {"workers": 2, "quiet": True, **options}
-        return bench(
+        options = {"workers": 2, **options}
+        return run_jobs(
             planned(*models, splits=splits, settings=settings), tmp_path / "results", **options
         )
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from heterophily.bench import plan
 from heterophily.commands.main import main
 from heterophily.data.loading import load
 from heterophily.runs import execute as module
-from heterophily.runs import job as plan
 from heterophily.runs.record import read_records, write_record
 
 
@@ -102,10 +102,10 @@ def test_seed_and_settings_are_given_on_the_command_line(go, tmp_path):
         ("--engine ray --address here", "no Ray cluster at here (an address is host:port"),
         (
             "--engine dask",
-            "--engine dask needs the --address of a cluster; on one machine --workers",
+            "--engine dask needs the --address of a cluster; on one machine, use --workers",
         ),
         ("--set width=abc", "width must be a whole number"),
-        ("--settings gnc.toml", "gnc.toml has settings for cora, none for small"),
+        ("--settings gnc.toml", "gnc.toml has settings for cora, but not for small"),
         (
             "--settings gnc.toml --models gcn,mlp",
             "gnc.toml is for a model gnc by its name, which is",
@@ -157,11 +157,11 @@ def _no_network(*_, **__):
 def test_all_stands_for_the_paper(run, monkeypatch):
     seen = []
     monkeypatch.setattr(plan, "DATASETS", ("digits",))
-    monkeypatch.setattr(module, "bench", lambda cells, out, **options: seen.extend(cells) or [])
+    monkeypatch.setattr(module, "run_jobs", lambda cells, out, **options: seen.extend(cells) or [])
     code, out, _ = run("bench", "--splits", "0-1", "--out", "results")
     assert (code, out) == (0, "0 of 28 runs are done, 0 failed: results\n")
-    assert {cell.blank.model for cell in seen} == set(plan.MODELS)
-    assert {cell.blank.checksum for cell in seen} == {load("digits").checksum}
+    assert {cell.empty_record.model for cell in seen} == set(plan.MODELS)
+    assert {cell.empty_record.checksum for cell in seen} == {load("digits").checksum}
 
 
 def test_pack_puts_all_records_into_one_file(go, run, tmp_path):
@@ -207,4 +207,4 @@ def test_pack_of_nothing_is_refused(run, tmp_path):
     assert (tmp_path / "all.jsonl").read_text() == "precious"
     code, out, err = run("pack", "nowhere", "all.jsonl")
     assert (code, out) == (2, "")
-    assert "no results in nowhere" in err
+    assert "nowhere does not contain results" in err

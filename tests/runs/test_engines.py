@@ -7,8 +7,8 @@ import pytest
 from distributed import LocalCluster
 
 from heterophily import HeterophilyError
-from heterophily.runs.engines import engine_of
-from heterophily.runs.execute import bench
+from heterophily.runs.engines import open_engine
+from heterophily.runs.execute import run_jobs
 from heterophily.runs.record import read_records
 
 
@@ -50,14 +50,14 @@ def test_a_cluster_gives_the_same_records(
     slow = recipe("slow", "time.sleep(1)")
     cells = planned("gcn", "cmgnn", slow, splits="0-1")
     there, here = tmp_path / "there", tmp_path / "here"
-    records = bench(cells, there, **where, quiet=True)
+    records = run_jobs(cells, there, **where)
     assert [record.done for record in records] == [True] * 6
     assert [record.environment["threads"] for record in records] == [1] * 6
     processes = {line.split()[1] for line in (tmp_path / "log.txt").read_text().splitlines()}
     assert len(processes) == 2
-    bench(cells, here, workers=2, quiet=True)
+    run_jobs(cells, here, workers=2)
     assert outcomes(here) == outcomes(there)
-    (record,) = bench(planned(deadly), there, **where, quiet=True)
+    (record,) = run_jobs(planned(deadly), there, **where)
     assert record.status == "killed"
     assert f"{engine.title()} gave up" in record.reason
     assert len(read_records(there)) == 7
@@ -70,18 +70,18 @@ def test_a_scheduler_that_is_not_there_is_told(planned, tmp_path):
             HeterophilyError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9 .*; start one"
         ),
     ):
-        bench(planned("gcn"), tmp_path, engine="dask", address="tcp://127.0.0.1:9", quiet=True)
+        run_jobs(planned("gcn"), tmp_path, engine="dask", address="tcp://127.0.0.1:9")
 
 
 def test_a_ray_cluster_that_is_not_there_is_told(planned, tmp_path):
     words = r"no Ray cluster at 127\.0\.0\.1:9 .*; start one"
     with pytest.raises(HeterophilyError, match=words):
-        bench(planned("gcn"), tmp_path, engine="ray", address="127.0.0.1:9", quiet=True)
+        run_jobs(planned("gcn"), tmp_path, engine="ray", address="127.0.0.1:9")
 
 
 @pytest.mark.parametrize(("engine", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_an_engine_that_is_not_installed_is_told(monkeypatch, engine, package):
     monkeypatch.setitem(sys.modules, package, None)
     words = rf"--engine {engine} needs {package}; pip install 'heterophily\[{engine}\]'"
-    with pytest.raises(HeterophilyError, match=words), engine_of(engine, "127.0.0.1:9"):
+    with pytest.raises(HeterophilyError, match=words), open_engine(engine, "127.0.0.1:9", 1):
         pass

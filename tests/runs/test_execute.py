@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 
 from heterophily import HeterophilyError
+from heterophily.bench.plan import plan
+from heterophily.core import machine
 from heterophily.data.loading import load
 from heterophily.runs import execute as module
-from heterophily.runs.execute import bench
-from heterophily.runs.job import plan
+from heterophily.runs.engines import Engine
+from heterophily.runs.execute import run_jobs
+from heterophily.runs.options import Limits
 from heterophily.runs.record import path_of, read_record, read_records, write_record
-from heterophily.runs.supervise import Outcome
-from heterophily.runs.worker import Limits, failed
+from heterophily.runs.store import Store
+from heterophily.runs.worker import Outcome, failure_record
 
 
 def stamps(folder):
@@ -32,16 +35,16 @@ def test_every_cell_gets_its_record(go, tmp_path):
 
 
 def test_a_record_that_is_removed_meanwhile_is_told(go, tmp_path, monkeypatch):
-    kept = module._kept
+    kept = module._Scheduler._store_outcome
 
-    def remove(outcome, folder, terms):
-        outcome = kept(outcome, folder, terms)
-        if outcome.cell.split == "1":
-            path_of(folder, outcome.cell.blank).unlink()
+    def remove(scheduler, outcome):
+        outcome = kept(scheduler, outcome)
+        if outcome.job.split == "1":
+            path_of(scheduler.store.folder, outcome.job.empty_record).unlink()
         return outcome
 
-    monkeypatch.setattr(module, "_kept", remove)
-    with pytest.raises(HeterophilyError, match=r"that of gcn on small, split 1 among them"):
+    monkeypatch.setattr(module._Scheduler, "_store_outcome", remove)
+    with pytest.raises(HeterophilyError, match=r"for example that of gcn on small, split 1"):
         go("gcn", splits="0-1")
     monkeypatch.undo()
     assert [record.done for record in go("gcn", splits="0-1")] == [True, True]
@@ -69,7 +72,7 @@ def test_a_changed_setting_is_a_new_run(go, recipe, starts, tmp_path):
 
 def test_the_same_run_gives_the_same_result(go, outcomes, tmp_path, planned):
     go("gcn", "cmgnn", splits="0-1")
-    bench(planned("cmgnn", "gcn", splits="0-1"), tmp_path / "again", workers=2, quiet=True)
+    run_jobs(planned("cmgnn", "gcn", splits="0-1"), tmp_path / "again", workers=2)
     assert outcomes(tmp_path / "results") == outcomes(tmp_path / "again")
 
 
@@ -78,7 +81,7 @@ def test_paths_may_be_relative(graph, source, recipe, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cells = plan(["mine.py"], {"small.safetensors": graph}, splits="0", settings={"max_epochs": 2})
     (tmp_path / "deep").mkdir()
-    (record,) = bench(cells, Path("results"), quiet=True)
+    (record,) = run_jobs(cells, Path("results"))
     assert record.done, record.reason
     assert len(read_records(tmp_path / "results")) == 1
 
@@ -125,13 +128,15 @@ def test_a_damaged_record_is_run_again(go, tmp_path):
 def test_threads_are_divided_among_workers(go, monkeypatch):
     seen = []
 
-    def supervise(cell, folder, terms):
+    def supervise(cell, store, terms):
         seen.append(terms.threads)
-        write_record(folder, failed(cell, "error", ""))
-        return Outcome(cell, failed(cell, "error", ""))
+        write_record(store.folder, failure_record(cell, "error", ""))
+        return Outcome(cell, failure_record(cell, "error", ""))
 
     monkeypatch.setattr(module, "supervise", supervise)
-    monkeypatch.setattr(module, "_cores", lambda: 8)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for place in (module, machine):
+        monkeypatch.setattr(place, "n_cores", lambda: 8)
     for workers, splits in ((2, "all"), (None, "all"), (8, "all"), (8, "0"), (3, "all")):
         go("gcn", "mlp", splits=splits, workers=workers, retry=True)
     assert seen == [4] * 6 + [1] * 6 + [1] * 6 + [4] * 2 + [2] * 6
@@ -140,10 +145,10 @@ def test_threads_are_divided_among_workers(go, monkeypatch):
 def test_the_cheapest_cells_begin_first(go, monkeypatch, planned):
     seen = []
 
-    def supervise(cell, folder, terms):
+    def supervise(cell, store, terms):
         seen.append(cell.cost)
-        write_record(folder, failed(cell, "error", ""))
-        return Outcome(cell, failed(cell, "error", ""))
+        write_record(store.folder, failure_record(cell, "error", ""))
+        return Outcome(cell, failure_record(cell, "error", ""))
 
     monkeypatch.setattr(module, "supervise", supervise)
     go("cmgnn", "gcn", "mlp", "gat", workers=1)
@@ -153,19 +158,26 @@ def test_the_cheapest_cells_begin_first(go, monkeypatch, planned):
 
 def test_records_of_another_machine_are_written_here(planned, tmp_path, terms):
     (cell,) = planned("gcn")
-    folder, path = tmp_path / "here", path_of(tmp_path / "here", cell.blank)
-    old, new = failed(cell, "error", "old"), failed(cell, "time", "new")
-    assert module._kept(Outcome(cell, old), folder, terms()).record == old
+    folder, path = tmp_path / "here", path_of(tmp_path / "here", cell.empty_record)
+    old, new = failure_record(cell, "error", "old"), failure_record(cell, "time", "new")
+
+    def kept(outcome, options):
+        engine = Engine("dask", 1, None)
+        return module._Scheduler(iter(()), Store(folder), options, engine, print)._store_outcome(
+            outcome
+        )
+
+    assert kept(Outcome(cell, old), terms()).record == old
     assert read_record(path) == old
     # Its worker died when the run had been recorded: what counts is the record.
-    assert module._kept(Outcome(cell, new), folder, terms()).record == old
+    assert kept(Outcome(cell, new), terms()).record == old
     assert read_record(path) == old
     again = terms(since="2999", retry=True)
-    assert module._kept(Outcome(cell, new), folder, again).record == new
+    assert kept(Outcome(cell, new), again).record == new
     assert read_record(path) == new
     path.unlink()
     for word in ("busy", "stopped"):
-        module._kept(Outcome(cell, None, word), folder, terms())
+        kept(Outcome(cell, None, word), terms())
     assert not path.exists()
 
 
@@ -181,7 +193,7 @@ if Path({!r}).exists():
     done = go("gcn")
     for mine in (early, late):
         full.touch()
-        words = r"written to .*results \(.*(File too large|checkpoint).*\); make room on the disk"
+        words = r"record to .*results \(.*(File too large|checkpoint).*\); free space on the disk"
         with pytest.raises(HeterophilyError, match=words):
             go("gcn", mine, limits=Limits(patience=0.1))
         assert [r.model for r in read_records(tmp_path / "results") if "mine" in r.model] == [
@@ -196,19 +208,19 @@ if Path({!r}).exists():
 def test_a_full_disk_ends_the_other_runs(go, recipe, starts, tmp_path):
     full = recipe("full", "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))")
     slow = recipe("slow", "time.sleep(600)")
-    with pytest.raises(HeterophilyError, match="could not be written"):
+    with pytest.raises(HeterophilyError, match="cannot write a record"):
         go(full, slow, splits="all", limits=Limits(patience=2))
     assert read_records(tmp_path / "results") == []
     assert sum(starts().values()) < 6
 
 
 def test_two_commands_at_once_run_every_cell_once(planned, recipe, starts, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "WAIT", 0.1)
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
     mine, other = recipe("mine", "time.sleep(0.3)"), recipe("other", "raise ArithmeticError")
     cells, found = planned(mine, other, splits="all"), []
 
     def command():
-        found.append(bench(cells, tmp_path / "results", workers=2, quiet=True, retry=True))
+        found.append(run_jobs(cells, tmp_path / "results", workers=2, retry=True))
 
     threads = [threading.Thread(target=command) for _ in range(2)]
     for thread in threads:
@@ -223,13 +235,13 @@ def test_two_commands_at_once_run_every_cell_once(planned, recipe, starts, tmp_p
 
 def test_a_cell_that_another_command_runs_is_waited_for(go, planned, monkeypatch, tmp_path):
     answers = iter(["busy", "busy", ""])
-    monkeypatch.setattr(module, "WAIT", 0.01)
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.01)
 
-    def supervise(cell, folder, terms):
+    def supervise(cell, store, terms):
         word = next(answers)
-        record = None if word else failed(cell, "error", "theirs")
+        record = None if word else failure_record(cell, "error", "theirs")
         if record:
-            write_record(folder, record)
+            write_record(store.folder, record)
         return Outcome(cell, record, word)
 
     monkeypatch.setattr(module, "supervise", supervise)
@@ -238,10 +250,10 @@ def test_a_cell_that_another_command_runs_is_waited_for(go, planned, monkeypatch
 
 
 def test_no_cells_are_no_work(tmp_path):
-    assert bench([], tmp_path / "results") == []
+    assert run_jobs([], tmp_path / "results") == []
 
 
 def test_the_embedded_graph_is_a_dataset_like_any_other(tmp_path):
     cells = plan(["mlp"], {"digits": load("digits")}, splits="9", settings={"max_epochs": 2})
-    (record,) = bench(cells, tmp_path, quiet=True)
+    (record,) = run_jobs(cells, tmp_path)
     assert (record.dataset, record.split, record.seed, record.done) == ("digits", "9", 9, True)

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from heterophily import HeterophilyError, Split
+from heterophily.bench.plan import DATASETS, MODELS, parse_names, plan
 from heterophily.data import published as paper
 from heterophily.data.loading import load
 from heterophily.htmp.identity import identity_of, user_code
@@ -14,14 +15,7 @@ from heterophily.htmp.transform import SharedLinear
 from heterophily.models import REGISTRY, find_recipe
 from heterophily.models.settings import source_of, tuned
 from heterophily.runs import job as module
-from heterophily.runs.job import (
-    DATASETS,
-    MODELS,
-    job_key,
-    parse_names,
-    parse_splits,
-    plan,
-)
+from heterophily.runs.job import make_job, parse_splits
 
 
 def refused(words):
@@ -29,7 +23,7 @@ def refused(words):
 
 
 def names(cells):
-    return sorted((c.blank.model, c.blank.dataset, c.split) for c in cells)
+    return sorted((c.empty_record.model, c.empty_record.dataset, c.split) for c in cells)
 
 
 def test_all_means_the_methods_and_datasets_of_the_paper():
@@ -45,7 +39,7 @@ def test_cells_are_models_times_datasets_times_splits(graph):
     wanted = [(m, d, s) for m in ("gcn", "mlp") for d in ("other", "small") for s in "02"]
     assert names(cells) == sorted(wanted)
     assert len({cell.key for cell in cells}) == 8
-    assert {(c.blank.dataset, c.source) for c in cells} == {("small", "a"), ("other", "b")}
+    assert {(c.empty_record.dataset, c.source) for c in cells} == {("small", "a"), ("other", "b")}
 
 
 def test_cells_are_ordered_by_cost(graph):
@@ -53,13 +47,13 @@ def test_cells_are_ordered_by_cost(graph):
     cells = plan(["gat", "cmgnn", "mlp"], {"digits": big, "small": graph})
     costs = [cell.cost for cell in cells]
     assert costs == sorted(costs)
-    assert cells[0].blank.dataset == "small"
-    assert cells[-1].blank.dataset == "digits"
+    assert cells[0].empty_record.dataset == "small"
+    assert cells[-1].empty_record.dataset == "digits"
 
 
 def test_the_seed_of_a_split_is_counted_from_its_place(graph):
     cells = plan(["gcn"], {"small": graph}, splits="2,1", seed=40)
-    assert {cell.split: cell.blank.seed for cell in cells} == {"1": 41, "2": 42}
+    assert {cell.split: cell.empty_record.seed for cell in cells} == {"1": 41, "2": 42}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +78,7 @@ def test_splits_have_any_name(graph):
 
 
 def test_a_graph_without_splits_is_refused(graph):
-    with refused("small has no splits; save it with some"):
+    with refused("small has no splits; save it with splits"):
         plan(["gcn"], {"small": graph.replace(splits={})})
 
 
@@ -97,7 +91,7 @@ def test_names_are_listed_once_in_the_order_given(text, wanted):
 
 
 def test_no_name_is_refused():
-    with refused("no names in ','; give some"):
+    with refused("expected comma-separated names or all, got ','"):
         parse_names(",", ["x"])
 
 
@@ -129,7 +123,7 @@ def test_paths_are_made_absolute(graph, source, recipe, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (cell,) = plan(["mine.py"], {"small.safetensors": graph}, splits="0")
     assert (cell.model, cell.source) == (str(tmp_path / "mine.py"), source)
-    assert (cell.blank.model, cell.blank.dataset) == ("mine", "small")
+    assert (cell.empty_record.model, cell.empty_record.dataset) == ("mine", "small")
     for folder in ("gcn", "digits"):  # what is called like a name is not meant by it
         (tmp_path / folder).mkdir()
     (cell,) = plan(["gcn"], {"digits": load("digits")}, splits="0")
@@ -140,20 +134,20 @@ def test_a_setting_comes_from_recipe_then_table_then_command_line(graph):
     name = next(name for name in DATASETS if tuned("gcn", name))
     committed, like = tuned("gcn", name), {name: graph.replace(name=name)}
     (cell,) = plan(["gcn"], like, splits="0")
-    assert cell.blank.settings == find_recipe("gcn").with_settings(**committed).settings
-    assert cell.blank.source == source_of("gcn", name) != "defaults"
+    assert cell.empty_record.settings == find_recipe("gcn").with_settings(**committed).settings
+    assert cell.empty_record.source == source_of("gcn", name) != "defaults"
     (cell,) = plan(["gcn"], like, splits="0", settings={"width": 3})
-    assert cell.values == {**committed, "width": 3}
-    assert cell.blank.settings["width"] == 3
-    assert cell.blank.source == "command line"
+    assert cell.settings == {**committed, "width": 3}
+    assert cell.empty_record.settings["width"] == 3
+    assert cell.empty_record.source == "command line"
     (cell,) = plan(["gcn"], {"small": graph}, splits="0")
-    assert (cell.blank.source, cell.values) == ("defaults", {})
+    assert (cell.empty_record.source, cell.settings) == ("defaults", {})
 
 
 def test_the_preset_is_in_the_record(graph):
     (plain,) = plan(["cmgnn"], {"small": graph}, splits="0")
     (other,) = plan(["cmgnn"], {"small": graph}, splits="0", settings={"preset": "reference"})
-    assert (plain.blank.preset, other.blank.preset) == ("published", "reference")
+    assert (plain.empty_record.preset, other.empty_record.preset) == ("published", "reference")
     assert plain.key != other.key
 
 
@@ -162,7 +156,7 @@ def key(graph):
     """The key of a run with something changed."""
 
     def of(recipe=None, on=graph, split="0", seed=0, **settings):
-        return job_key((recipe or find_recipe("gcn")).with_settings(**settings), on, split, seed)
+        return make_job(recipe or find_recipe("gcn"), on, split, seed=seed, settings=settings).key
 
     return of
 
@@ -229,7 +223,7 @@ def test_split_seed_and_version_are_in_the_key(key, graph, monkeypatch):
 
 def test_the_key_is_the_same_in_another_process(graph, source):
     code = (
-        "import sys; from heterophily import Graph; from heterophily.runs.job import plan, MODELS\n"
+        "import sys; from heterophily import Graph; from heterophily.bench.plan import plan, MODELS\n"
         "graph = Graph.load(sys.argv[1])\n"
         "print(*(cell.key for cell in plan(MODELS, {'g': graph}, splits='1', seed=3)))"
     )
@@ -315,5 +309,5 @@ def test_a_part_that_does_not_print_itself_is_refused():
 def test_a_split_without_labels_to_choose_or_compare_by_is_refused(graph, part):
     parts = {**graph.split("0").parts, part: []}
     bare = graph.replace(splits={"0": Split.from_nodes(**parts)})
-    with pytest.raises(HeterophilyError, match=f"has no labelled {part} nodes"):
+    with pytest.raises(HeterophilyError, match=f"has no labeled {part} nodes"):
         plan(["mlp"], {"own": bare}, splits="0")

@@ -11,9 +11,9 @@ import time
 
 import psutil
 
+from heterophily.bench.plan import plan
 from heterophily.data.loading import load
-from heterophily.runs.execute import bench
-from heterophily.runs.job import plan
+from heterophily.runs.execute import run_jobs
 from heterophily.runs.record import read_record, read_records
 
 KILLS = 20
@@ -82,7 +82,7 @@ def test_a_benchmark_that_is_killed_at_random_moments_comes_to_the_same_table(
     words += ["--workers", 2, "--set", "max_epochs=400", "--set", "patience=400", "--out"]
     settings = {"max_epochs": 400, "patience": 400}
     cells = plan(models, {"digits": load("digits")}, splits="0-4", settings=settings)
-    bench(cells, tmp_path / "undisturbed", workers=2, quiet=True)
+    run_jobs(cells, tmp_path / "undisturbed", workers=2)
     for number in itertools.count():  # a fast machine is done before it was hit often enough
         folder = tmp_path / f"results{number}"
         with Watcher(folder):
@@ -129,31 +129,32 @@ PROGRAM = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 from heterophily import Graph
-from heterophily.runs.job import plan
-from heterophily.runs.execute import bench
-from heterophily.runs.worker import Limits
+from heterophily.bench.plan import plan
+from heterophily.runs.execute import run_jobs
+from heterophily.runs.options import Limits
+from heterophily.views.progress import Display
 
 if __name__ == "__main__":
     cells = plan(["mlp", "gcn"], {sys.argv[1]: Graph.load(sys.argv[1])}, settings={"max_epochs": 3})
-    bench(cells, sys.argv[2], workers=2, limits=Limits(patience=0.5))
+    run_jobs(cells, sys.argv[2], workers=2, limits=Limits(patience=0.5), display=Display)
 """
 
 
 def test_a_benchmark_goes_on_after_a_full_disk(source, graph, tmp_path):
     folder, settings = tmp_path / "results", {"max_epochs": 3}
     cells = plan(["mlp", "gcn"], {source: graph}, settings=settings)
-    (first,) = bench(cells[:1], folder, quiet=True)
+    (first,) = run_jobs(cells[:1], folder)
     (tmp_path / "full.py").write_text(PROGRAM)
     words = [sys.executable, "-B", str(tmp_path / "full.py"), source, str(folder)]
     end = subprocess.run(words, check=False, capture_output=True, text=True)
     assert end.returncode == 1
     assert end.stderr.splitlines()[0] == "1 of 6 runs are there already"
     sentence = end.stderr.splitlines()[-1]
-    assert f"a record could not be written to {folder} ([Errno 27] File too large" in sentence
-    assert "make room on the disk and run the same command again" in sentence
+    assert f"cannot write a record to {folder} ([Errno 27] File too large" in sentence
+    assert "free space on the disk and run the same command again" in sentence
     assert read_records(folder) == [first]
     assert not list(folder.rglob(".*.json.*"))
-    records = bench(cells, folder, workers=2, quiet=True)
+    records = run_jobs(cells, folder, workers=2)
     assert [record.done for record in records] == [True] * 6
     assert records[0] == first
 

@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from heterophily.runs.supervise import Outcome
-from heterophily.runs.worker import failed
-from heterophily.views.progress import Display, sentence
+from heterophily.runs.worker import Outcome, failure_record
+from heterophily.views.progress import Display, format_outcome
 
 RUN = {
     "scores": {"test": {"accuracy": 0.5}, "val": {"accuracy": 0.756}},
@@ -28,17 +27,17 @@ def cells(planned):
 
 
 def done(cell):
-    return Outcome(cell, dataclasses.replace(cell.blank, run=RUN))
+    return Outcome(cell, dataclasses.replace(cell.empty_record, run=RUN))
 
 
 def test_a_log_has_one_line_per_run(cells, capsys):
-    trouble = failed(cells[1], "error", "Traceback:\n  in a file\nArithmeticError: odd\n")
+    trouble = failure_record(cells[1], "error", "Traceback:\n  in a file\nArithmeticError: odd\n")
     with Display([], cells, workers=2) as display:
-        display.show(done(cells[0]))
-        display.show(Outcome(cells[1], trouble))
-        display.show(Outcome(cells[2], None, "busy"))
-        display.show(Outcome(cells[2], None, "stopped"))
-        display.show(Outcome(cells[2], None, "unwritten", "no space"))
+        display.update(done(cells[0]))
+        display.update(Outcome(cells[1], trouble))
+        display.update(Outcome(cells[2], None, "busy"))
+        display.update(Outcome(cells[2], None, "stopped"))
+        display.update(Outcome(cells[2], None, "unwritten", "no space"))
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
@@ -50,9 +49,9 @@ def test_a_log_has_one_line_per_run(cells, capsys):
 
 
 def test_a_log_counts_what_is_there(cells, capsys):
-    found = [done(cells[0]).record, failed(cells[1], "time", "slow")]
+    found = [done(cells[0]).record, failure_record(cells[1], "time", "slow")]
     with Display(found, cells[2:], workers=2) as display:
-        display.show(done(cells[2]))
+        display.update(done(cells[2]))
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "1 of 3 runs are there already, 1 failed before"
     assert lines[1].startswith("[3/3] mlp on small, split 2: test")
@@ -60,19 +59,19 @@ def test_a_log_counts_what_is_there(cells, capsys):
 
 def test_a_quiet_benchmark_says_nothing(cells, capsys):
     with Display([], cells, workers=2, quiet=True) as display:
-        display.show(done(cells[0]))
-        display.show(Outcome(cells[1], failed(cells[1], "time", "slow")))
+        display.update(done(cells[0]))
+        display.update(Outcome(cells[1], failure_record(cells[1], "time", "slow")))
     assert capsys.readouterr() == ("", "")
 
 
 def test_the_counts_are_right_at_every_moment(cells):
     display = Display([], cells, workers=2, quiet=True)
-    assert display._words() == "0 done, 2 running, 0 failed, 1 to come"
-    display.show(done(cells[0]))
-    assert display._words() == "1 done, 2 running, 0 failed, 0 to come"
-    display.show(Outcome(cells[1], failed(cells[1], "time", "slow")))
-    display.show(Outcome(cells[2], None, "busy"))
-    assert display._words() == "1 done, 1 running, 1 failed, 0 to come"
+    assert display._progress_text() == "0 done, 2 running, 0 failed, 1 to come"
+    display.update(done(cells[0]))
+    assert display._progress_text() == "1 done, 2 running, 0 failed, 0 to come"
+    display.update(Outcome(cells[1], failure_record(cells[1], "time", "slow")))
+    display.update(Outcome(cells[2], None, "busy"))
+    assert display._progress_text() == "1 done, 1 running, 1 failed, 0 to come"
 
 
 def test_the_bar_measures_work_by_cost(cells):
@@ -80,7 +79,7 @@ def test_the_bar_measures_work_by_cost(cells):
         dataclasses.replace(cell, cost=cost) for cell, cost in zip(cells, (1, 2, 5), strict=True)
     ]
     display = Display([], costly, workers=2, quiet=True)
-    display.show(done(costly[0]))
+    display.update(done(costly[0]))
     assert (display.bar.tasks[0].completed, display.bar.tasks[0].total) == (1, 8)
 
 
@@ -90,8 +89,8 @@ def test_a_terminal_gets_a_bar_and_lines_for_failures_only(cells, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "xterm")
     with Display([], cells, workers=2) as display:
-        display.show(done(cells[0]))
-        display.show(Outcome(cells[1], failed(cells[1], "time", "took [bold]more")))
+        display.update(done(cells[0]))
+        display.update(Outcome(cells[1], failure_record(cells[1], "time", "took [bold]more")))
     text = terminal.getvalue()
     assert "1 done, 1 running, 1 failed, 0 to come" in text
     assert "67 % of the work" in text
@@ -101,6 +100,6 @@ def test_a_terminal_gets_a_bar_and_lines_for_failures_only(cells, monkeypatch):
 
 
 def test_a_failure_without_reason_is_told_too(cells):
-    assert sentence(Outcome(cells[0], failed(cells[0], "error", " \n"))).endswith(
+    assert format_outcome(Outcome(cells[0], failure_record(cells[0], "error", " \n"))).endswith(
         "failed (error), "
     )

@@ -13,9 +13,11 @@ import pytest
 from filelock import FileLock
 
 from heterophily.runs import supervise as module
+from heterophily.runs.options import Limits
 from heterophily.runs.record import path_of, read_record, write_record
+from heterophily.runs.store import Store
 from heterophily.runs.supervise import stopping, supervise
-from heterophily.runs.worker import Limits, failed
+from heterophily.runs.worker import failure_record
 
 SLEEP = "time.sleep(600)"
 
@@ -33,14 +35,14 @@ def see(planned, terms, tmp_path):
 
     def through(model, *, limits=None, **changes):
         (cell,) = planned(model)
-        return supervise(cell, tmp_path, terms(limits=limits or Limits(), **changes))
+        return supervise(cell, Store(tmp_path), terms(limits=limits or Limits(), **changes))
 
     return through
 
 
 def test_a_run_ends_with_its_record_and_leaves_nothing_else(see, tmp_path):
     outcome = see("gcn")
-    assert outcome.word == ""
+    assert outcome.status == ""
     assert outcome.record.done
     assert read_record(path_of(tmp_path, outcome.record)) == outcome.record
     assert list((tmp_path / ".work").iterdir()) == []
@@ -63,7 +65,7 @@ def test_a_run_that_is_there_does_not_start(see, recipe, starts):
     [
         (SLEEP, Limits(minutes=0.02), "time", "took more than 0.02 minutes"),
         (f"hoard = bytearray(10**9)\n{SLEEP}", Limits(memory=0.8), "memory", "needed more than 0.8 GB"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", Limits(), "killed", "SIGKILL, perhaps for want"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", Limits(), "killed", "SIGKILL, perhaps because"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", Limits(), "killed", "ended with signal SIGSEGV"),
         ("os._exit(7)", Limits(), "killed", "the process ended with exit code 7"),
         ("raise SystemExit(7)", Limits(), "killed", "the process ended with exit code 7"),
@@ -75,7 +77,7 @@ def test_a_run_that_ends_badly_is_recorded_with_its_reason(
     see, recipe, tmp_path, body, limits, status, reason
 ):
     outcome = see(recipe("mine", body), limits=limits, threads=1)
-    assert (outcome.word, outcome.record.status) == ("", status)
+    assert (outcome.status, outcome.record.status) == ("", status)
     assert reason in outcome.record.reason
     assert outcome.record.environment["threads"] == 1
     assert read_record(path_of(tmp_path, outcome.record)) == outcome.record
@@ -101,8 +103,8 @@ def test_a_process_that_was_killed_lets_go_of_its_lock(see, recipe, starts, tmp_
 
 def test_a_record_that_was_written_before_the_kill_stays(see, monkeypatch, recipe, tmp_path):
     body = """
-from heterophily.runs import worker as work
-work._tidy = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from heterophily.runs.store import Store
+Store.remove_work_files = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 """
     outcome = see(recipe("mine", body))
     assert outcome.record.done
@@ -112,7 +114,7 @@ work._tidy = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 
 def test_what_killed_writers_left_is_tidied_up(see, planned, tmp_path):
     (cell,) = planned("gcn")
-    path, aside = path_of(tmp_path, cell.blank), tmp_path / ".work" / cell.key[:24]
+    path, aside = path_of(tmp_path, cell.empty_record), tmp_path / ".work" / cell.key[:24]
     foreign = path.parent / ".other.json.abc"
     litter = [path.parent / f".{path.name}.x1y2z3a4", aside.parent / f".{aside.name}.pt.x1y2z3a4"]
     for file in (*litter, foreign):
@@ -127,8 +129,8 @@ def test_a_cell_that_another_process_runs_is_busy(see, planned, tmp_path):
     (tmp_path / ".work").mkdir()
     with FileLock(tmp_path / ".work" / f"{cell.key[:24]}.lock"):
         outcome = see("gcn")
-        assert (outcome.record, outcome.word) == (None, "busy")
-        assert not path_of(tmp_path, cell.blank).exists()
+        assert (outcome.record, outcome.status) == (None, "busy")
+        assert not path_of(tmp_path, cell.empty_record).exists()
     assert see("gcn").record.done
 
 
@@ -137,7 +139,7 @@ def test_a_retry_keeps_the_old_record_until_there_is_a_new_one(
 ):
     path = recipe("mine", f"if Path('{tmp_path / 'slow'}').exists():\n    {SLEEP}")
     (cell,) = planned(path)
-    file = write_record(tmp_path, failed(cell, "error", "old"))
+    file = write_record(tmp_path, failure_record(cell, "error", "old"))
     (tmp_path / "slow").touch()
     outcome = see(path, retry=True, limits=Limits(minutes=0.02))
     assert outcome.record.status == read_record(file).status == "time"
@@ -153,10 +155,10 @@ def test_an_interrupted_run_ends_unrecorded(see, recipe, starts, tmp_path, until
     until(starts, "the start of the run")
     stopping.set()
     thread.join(120)
-    assert [(outcome.record, outcome.word) for outcome in outcomes] == [(None, "stopped")]
+    assert [(outcome.record, outcome.status) for outcome in outcomes] == [(None, "stopped")]
     assert list(tmp_path.rglob("*.json")) == []
     outcome = see(path)
-    assert (outcome.record, outcome.word) == (None, "stopped")
+    assert (outcome.record, outcome.status) == (None, "stopped")
     assert starts() == {"mine": 1}
 
 
@@ -192,7 +194,7 @@ def test_a_process_that_does_not_start_is_recorded(see, monkeypatch):
     monkeypatch.setattr(module, "_start", start)
     record = see("gcn").record
     assert record.status == "killed"
-    assert "its process did not start: ConnectionRefusedError('gone')" in record.reason
+    assert "the process did not start: ConnectionRefusedError('gone')" in record.reason
 
 
 def test_a_daemonic_process_may_watch_runs_too(see):
@@ -208,17 +210,17 @@ def test_a_daemonic_process_may_watch_runs_too(see):
 def test_a_record_without_room_is_unwritten(see, recipe):
     body = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))"
     outcome = see(recipe("mine", body), limits=Limits(patience=0.1))
-    assert (outcome.record, outcome.word) == (None, "unwritten")
+    assert (outcome.record, outcome.status) == (None, "unwritten")
     assert "File too large" in outcome.reason
 
 
 def test_a_failure_without_room_is_unwritten(see, recipe, monkeypatch):
-    def write(folder, record):
+    def write(store, job, record):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "write_record", write)
+    monkeypatch.setattr(Store, "write", write)
     outcome = see(recipe("mine", "os._exit(1)"))
-    assert (outcome.record.status, outcome.word) == ("killed", "unwritten")
+    assert (outcome.record.status, outcome.status) == ("killed", "unwritten")
     assert "No space left" in outcome.reason
 
 

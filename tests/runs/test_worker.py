@@ -14,9 +14,10 @@ from heterophily.core.errors import HeterophilyWarning
 from heterophily.htmp.identity import digest
 from heterophily.runs import worker as module
 from heterophily.runs.environment import LIBRARIES, describe_environment
+from heterophily.runs.options import now
 from heterophily.runs.record import path_of, read_record, write_record
-from heterophily.runs.store import remove_superseded
-from heterophily.runs.worker import failed, find_finished_record, now, resume, run
+from heterophily.runs.store import Store
+from heterophily.runs.worker import failure_record, resume_job, run_job
 from heterophily.training import trainer
 from heterophily.training.trainer import train
 
@@ -36,7 +37,7 @@ def raising(monkeypatch):
 
 def test_the_record_is_that_of_the_trainer(planned, graph):
     (cell,) = planned("gcn", splits="1", seed=5)
-    record = run(cell)
+    record = run_job(cell)
     network, found = train(
         "gcn", graph, split=graph.split("1"), seed=6, progress=False, max_epochs=3, width=4
     )
@@ -54,7 +55,7 @@ def test_the_record_is_that_of_the_trainer(planned, graph):
 
 def test_the_record_has_the_belief_of_the_network(planned, graph):
     (cell,) = planned("cmgnn")
-    details = run(cell).details
+    details = run_job(cell).details
     options = {"seed": 0, "progress": False, "max_epochs": 3, "width": 4}
     network, _ = train("cmgnn", graph, split=graph.split("0"), **options)
     believed = network.mind.compatibility
@@ -64,7 +65,7 @@ def test_the_record_has_the_belief_of_the_network(planned, graph):
 
 def test_the_record_says_where_it_was_made(planned):
     (cell,) = planned("gcn")
-    where = run(cell).environment
+    where = run_job(cell).environment
     assert where == describe_environment()
     assert where["torch"] == torch.__version__
     assert where["python"] == platform.python_version()
@@ -76,7 +77,7 @@ def test_the_record_says_where_it_was_made(planned):
 
 def test_a_problem_of_the_input_is_told_in_its_own_words(planned):
     (cell,) = planned("gcn", settings={"learning_rate": 1e30, "max_epochs": 3})
-    record = run(cell)
+    record = run_job(cell)
     assert record.status == "error"
     assert record.reason.startswith("the loss became ")
     assert "lower learning_rate" in record.reason
@@ -87,7 +88,7 @@ def test_a_problem_of_the_input_is_told_in_its_own_words(planned):
 def test_an_error_of_the_code_is_told_with_its_place(planned, raising):
     raising(ZeroDivisionError("of all things"))
     (cell,) = planned("gcn")
-    record = run(cell)
+    record = run_job(cell)
     assert record.status == "error"
     assert "break_off" in record.reason
     assert record.reason.strip().endswith("ZeroDivisionError: of all things")
@@ -106,14 +107,14 @@ def test_an_error_of_the_code_is_told_with_its_place(planned, raising):
 )
 def test_want_of_memory_is_a_kind_of_its_own(planned, raising, error, reason):
     raising(error)
-    record = run(planned("gcn")[0])
+    record = run_job(planned("gcn")[0])
     assert record.status == "memory"
     assert reason in record.reason
 
 
 def test_pytorch_says_so_when_memory_is_wanting(planned, monkeypatch):
     monkeypatch.setattr(module, "train", lambda *_, **__: torch.empty(2**58))
-    assert run(planned("gcn")[0]).status == "memory"
+    assert run_job(planned("gcn")[0]).status == "memory"
 
 
 def test_a_full_disk_is_no_failure_of_the_run(planned, raising):
@@ -121,9 +122,9 @@ def test_a_full_disk_is_no_failure_of_the_run(planned, raising):
     for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         raising(OSError(number, "no room"))
         with pytest.raises(OSError, match="no room"):
-            run(cell)
+            run_job(cell)
     raising(OSError(errno.EACCES, "not yours"))
-    assert run(cell).status == "error"
+    assert run_job(cell).status == "error"
 
 
 @contextmanager
@@ -141,19 +142,19 @@ def test_a_run_goes_on_where_a_checkpoint_has_no_room(planned, tmp_path, monkeyp
     monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0.0)
     (cell,) = planned("gcn")
     with no_room(), pytest.warns(HeterophilyWarning, match="no space for checkpoint .*run.pt"):
-        record = run(cell, tmp_path / "run.pt")
+        record = run_job(cell, tmp_path / "run.pt")
     assert record.done
-    assert record.run["scores"] == run(cell).run["scores"]
+    assert record.run["scores"] == run_job(cell).run["scores"]
     assert [path.name for path in tmp_path.iterdir() if "run.pt" in path.name] == []
 
 
 def test_a_graph_that_changed_since_the_plan_is_refused(planned, graph, source):
     (cell,) = planned("gcn")
     graph.replace(features=graph.features * 2).save(source)
-    assert "changed since the benchmark was planned" in run(cell).reason
+    assert "changed after the run was planned" in run_job(cell).reason
     split = {"0": graph.split("1")}
     graph.replace(splits=split).save(source)
-    assert "changed since the benchmark was planned" in run(cell).reason
+    assert "changed after the run was planned" in run_job(cell).reason
 
 
 def test_a_recipe_that_changed_since_the_plan_is_refused(planned, recipe):
@@ -161,7 +162,7 @@ def test_a_recipe_that_changed_since_the_plan_is_refused(planned, recipe):
     (cell,) = planned(path)
     text = Path(path).read_text()
     Path(path).write_text(text.replace("name='mine'", "name='mine', activate_last=True"))
-    assert "changed since the benchmark was planned" in run(cell).reason
+    assert "changed after the run was planned" in run_job(cell).reason
 
 
 @pytest.mark.parametrize("damage", ["cut", "other"])
@@ -169,22 +170,23 @@ def test_a_checkpoint_that_cannot_be_used_is_left(planned, tmp_path, monkeypatch
     monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0.0)
     (cell,), (other,) = planned("gcn"), planned("mlp")
     path = tmp_path / "run.pt"
-    run(other if damage == "other" else cell, path)
+    run_job(other if damage == "other" else cell, path)
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:100])
-    record = resume(cell, path)
+    record = resume_job(cell, path)
     assert record.done, record.reason
-    assert record.run["scores"] == run(cell).run["scores"]
+    assert record.run["scores"] == run_job(cell).run["scores"]
 
 
 def test_a_run_continues_from_its_checkpoint(planned, tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0.0)
     (cell,) = planned("gcn")
-    undisturbed = run(cell, tmp_path / "run.pt")
+    undisturbed = run_job(cell, tmp_path / "run.pt")
     begun = []
     monkeypatch.setattr(trainer.Trainer, "_epoch", lambda self, epoch: begun.append(epoch))
     assert (
-        resume(cell, tmp_path / "run.pt").run["curve"]["loss"] == undisturbed.run["curve"]["loss"]
+        resume_job(cell, tmp_path / "run.pt").run["curve"]["loss"]
+        == undisturbed.run["curve"]["loss"]
     )
     assert begun == []
 
@@ -192,9 +194,9 @@ def test_a_run_continues_from_its_checkpoint(planned, tmp_path, monkeypatch):
 def test_a_failure_without_checkpoint_is_not_tried_twice(planned, raising, tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(
-        module, "run", lambda cell, path: calls.append(1) or failed(cell, "error", "")
+        module, "run_job", lambda cell, path: calls.append(1) or failure_record(cell, "error", "")
     )
-    resume(planned("gcn")[0], tmp_path / "run.pt")
+    resume_job(planned("gcn")[0], tmp_path / "run.pt")
     assert calls == [1]
 
 
@@ -218,23 +220,24 @@ EARLY, LATE = "2020-01-01T00:00:00.000+00:00", "2999-01-01T00:00:00.000+00:00"
 )
 def test_which_cells_are_run_again(planned, terms, tmp_path, status, finished, retry, stays):
     (cell,) = planned("gcn")
-    record = dataclasses.replace(cell.blank, status=status, finished=finished)
+    record = dataclasses.replace(cell.empty_record, status=status, finished=finished)
     path = write_record(tmp_path, record)
-    assert find_finished_record(tmp_path, cell, terms(retry=retry)) == (record if stays else None)
+    assert Store(tmp_path).find_finished(cell, terms(retry=retry)) == (record if stays else None)
     path.unlink()
-    assert find_finished_record(tmp_path, cell, terms(retry=retry)) is None
+    assert Store(tmp_path).find_finished(cell, terms(retry=retry)) is None
 
 
 def test_a_damaged_record_is_run_again(planned, terms, tmp_path):
     (cell,) = planned("gcn")
-    path = path_of(tmp_path, cell.blank)
+    path = path_of(tmp_path, cell.empty_record)
     path.parent.mkdir(parents=True)
     path.write_text("{")
-    assert find_finished_record(tmp_path, cell, terms()) is None
+    assert Store(tmp_path).find_finished(cell, terms()) is None
 
 
 def test_writing_waits_for_room(planned, tmp_path, monkeypatch):
-    record = failed(planned("gcn")[0], "error", "")
+    (cell,) = planned("gcn")
+    record = failure_record(cell, "error", "")
     tries = []
 
     def write(folder, record):
@@ -243,21 +246,22 @@ def test_writing_waits_for_room(planned, tmp_path, monkeypatch):
             raise OSError(errno.ENOSPC, "full")
         return write_record(folder, record)
 
-    monkeypatch.setattr(module, "write_record", write)
-    module._write(tmp_path, record, 1.0)
+    monkeypatch.setattr("heterophily.runs.store.write_record", write)
+    module._write(Store(tmp_path), cell, record, 1.0)
     assert len(tries) == 3
     assert read_record(path_of(tmp_path, record)) == record
 
 
 def test_writing_gives_up_at_last(planned, tmp_path):
-    record = failed(planned("gcn")[0], "error", "x" * 1000)
+    (cell,) = planned("gcn")
+    record = failure_record(cell, "error", "x" * 1000)
     with no_room(), pytest.raises(OSError, match="too large"):
-        module._write(tmp_path, record, 0.05)
+        module._write(Store(tmp_path), cell, record, 0.05)
     assert list(tmp_path.rglob("*.json*")) == []
 
 
 def stored_by_older_code(cell, **fields):
-    blank = cell.blank
+    blank = cell.empty_record
     key = digest(["older", blank.checksum, cell.nodes, blank.seed, blank.version])
     return dataclasses.replace(blank, recipe="older", key=key, finished=EARLY, **fields)
 
@@ -266,29 +270,26 @@ def test_a_record_of_a_built_in_method_is_recognized_by_its_settings(planned, te
     cell, other = planned("gcn", splits="0-1")
     record = stored_by_older_code(cell)
     path = write_record(tmp_path, record)
-    assert path != path_of(tmp_path, cell.blank)
-    assert find_finished_record(tmp_path, cell, terms()) == record
-    assert find_finished_record(tmp_path, other, terms()) is None
+    assert path != path_of(tmp_path, cell.empty_record)
+    assert Store(tmp_path).find_finished(cell, terms()) == record
+    assert Store(tmp_path).find_finished(other, terms()) is None
     write_record(tmp_path, dataclasses.replace(record, settings={"width": 5}))
-    assert find_finished_record(tmp_path, cell, terms()) is None
+    assert Store(tmp_path).find_finished(cell, terms()) is None
     write_record(tmp_path, dataclasses.replace(record, key=other.key))  # of other nodes
-    assert find_finished_record(tmp_path, cell, terms()) is None
+    assert Store(tmp_path).find_finished(cell, terms()) is None
 
 
 def test_only_its_key_identifies_a_record_of_another_method(planned, recipe, terms, tmp_path):
     (cell,) = planned(recipe("mine"))
     write_record(tmp_path, stored_by_older_code(cell))
-    assert find_finished_record(tmp_path, cell, terms()) is None
-    write_record(tmp_path, cell.blank)
-    assert find_finished_record(tmp_path, cell, terms()) == cell.blank
+    assert Store(tmp_path).find_finished(cell, terms()) is None
+    write_record(tmp_path, cell.empty_record)
+    assert Store(tmp_path).find_finished(cell, terms()) == cell.empty_record
 
 
 def test_a_new_record_replaces_one_of_older_code(planned, terms, tmp_path):
     (cell,) = planned("gcn")
     old = write_record(tmp_path, stored_by_older_code(cell, status="error"))
-    remove_superseded(tmp_path, cell)
-    assert old.exists()
-    write_record(tmp_path, cell.blank)
-    remove_superseded(tmp_path, cell)
+    Store(tmp_path).write(cell, cell.empty_record)
     assert not old.exists()
-    assert find_finished_record(tmp_path, cell, terms()) == cell.blank
+    assert Store(tmp_path).find_finished(cell, terms()) == cell.empty_record

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from heterophily import Graph, diagnose, load
+from heterophily.bench.plan import plan
 from heterophily.bench.significance import Ranking
 from heterophily.commands.main import app
 from heterophily.core.errors import HeterophilyError
-from heterophily.runs.job import plan
 from heterophily.runs.record import pack_records, read_records, write_record
 from heterophily.views.page import build, data, overview, single, views
 from heterophily.views.page.chart import Series
@@ -233,12 +233,12 @@ def test_the_command_of_a_cell_gives_exactly_its_runs(made):
 def test_the_command_repeats_the_key_of_a_real_plan(tmp_path):
     graph = load("digits")
     (cell,) = plan(["gcn"], {"digits": graph}, splits="2", seed=5, settings={"width": 7})
-    command = bench_command([cell.blank])
+    command = bench_command([cell.empty_record])
     assert command == (
         "heterophily bench --models gcn --datasets digits --splits 2 --seed 5 --set width=7 --out results"
     )
     (again,) = plan(
-        ["gcn"], {"digits": graph}, splits="2", seed=5, settings=changed_settings(cell.blank)
+        ["gcn"], {"digits": graph}, splits="2", seed=5, settings=changed_settings(cell.empty_record)
     )
     assert again.key == cell.key
 

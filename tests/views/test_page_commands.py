@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from heterophily import Graph, NodeClassifier, diagnose, load
+from heterophily.bench.plan import plan
 from heterophily.commands.fit import fit_model
 from heterophily.commands.options import chosen
 from heterophily.data.splits import random_splits
 from heterophily.models.settings import tuned
-from heterophily.runs.job import plan
 from heterophily.views.page import single
 from heterophily.views.page.commands import bench_note, own_note, shared_settings, whole_command
 
@@ -93,14 +93,16 @@ def test_the_table_of_nodes_stands_in_the_commands(digits, actor, tmp_path):
 def test_a_graph_of_ones_own_is_said_to_need_its_file(digits):
     mine = digits.replace(name="mine")
     (cell,) = plan(["gcn"], {"mine": mine}, splits="0")
-    assert bench_note(cell.blank) == (
+    assert bench_note(cell.empty_record) == (
         "mine is a graph of its own: give the path of its file to --datasets."
     )
-    changed = bench_note(replace(cell.blank, settings={**cell.blank.settings, "gone": 1}))
+    changed = bench_note(
+        replace(cell.empty_record, settings={**cell.empty_record.settings, "gone": 1})
+    )
     assert changed.startswith("mine is a graph of its own")
     assert "changed since this was run" in changed
     (cell,) = plan(["gcn"], {"digits": digits}, splits="0")
-    assert bench_note(cell.blank) == ""
+    assert bench_note(cell.empty_record) == ""
     assert own_note(["gcn", "x"], ["cora", "digits", "y"]) == (
         "x is a recipe of its own: give the path of its file to --models. "
         "y is a graph of its own: give the path of its file to --datasets."
@@ -110,7 +112,7 @@ def test_a_graph_of_ones_own_is_said_to_need_its_file(digits):
 def test_the_command_of_everything_runs_the_same_cells(digits):
     graphs = {"digits": digits}
     cells = plan(["gcn", "mlp"], graphs, splits="1-2", seed=5, settings={"max_epochs": 9})
-    command = whole_command([cell.blank for cell in cells], ["gcn", "mlp"], ["digits"])
+    command = whole_command([cell.empty_record for cell in cells], ["gcn", "mlp"], ["digits"])
     assert command == (
         "heterophily bench --models gcn,mlp --datasets digits --splits 1-2 --seed 5 "
         "--set max_epochs=9 --out results"
@@ -122,7 +124,9 @@ def test_the_command_of_everything_runs_the_same_cells(digits):
 
 def test_settings_of_single_cells_are_not_those_of_all(digits, made, wild):
     def records(model, **settings):
-        return [c.blank for c in plan([model], {"digits": digits}, splits="0", settings=settings)]
+        return [
+            c.empty_record for c in plan([model], {"digits": digits}, splits="0", settings=settings)
+        ]
 
     gcn, mlp = (
         records("gcn", width=8, dropout=0.1),

@@ -64,17 +64,27 @@ def bench(
     ] = None,
 ) -> None:
     """Run models × datasets × splits, each once; what is there already is not run again."""
-    from heterophily.runs.execute import bench
-    from heterophily.runs.job import DATASETS, MODELS, parse_names, plan
-    from heterophily.runs.worker import Limits
+    from heterophily.bench.plan import DATASETS, MODELS, parse_names, plan
+    from heterophily.runs.execute import run_jobs
+    from heterophily.runs.options import Limits
+    from heterophily.views.progress import Display
 
     graphs, absent = _graphs(parse_names(datasets, DATASETS))
     names = parse_names(models, MODELS)
     own = _own(files or [], names, [graph.name for graph in graphs.values()])
-    cells = plan(names, graphs, splits=splits, seed=seed, settings=chosen(settings), own=own)
+    cells = plan(
+        names, graphs, splits=splits, seed=seed, settings=chosen(settings), user_tables=own
+    )
     limits = Limits(memory=memory, minutes=minutes)
-    records = bench(
-        cells, out, workers=workers, limits=limits, retry=retry, engine=engine, address=address
+    records = run_jobs(
+        cells,
+        out,
+        workers=workers,
+        limits=limits,
+        retry=retry,
+        engine=engine,
+        address=address,
+        display=Display,
     )
     bad = [record for record in records if not record.done]
     typer.echo(f"{len(records) - len(bad)} of {len(cells)} runs are done, {len(bad)} failed: {out}")
@@ -209,14 +219,9 @@ def unpack(
     out: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder for the records.")],
 ) -> None:
     """Lay the records of a file into a folder, so that `bench` continues from them."""
-    from heterophily.runs.record import find_record, path_of, read_records, write_record
-
-    def is_there(record: Any) -> bool:
-        there = find_record(path_of(out, record))
-        return there is not None and (there.done or not record.done)
+    from heterophily.runs.record import read_records
+    from heterophily.runs.store import Store
 
     records = read_records(source)
-    new = [record for record in records if not is_there(record)]
-    for record in new:
-        write_record(out, record)
-    typer.echo(f"wrote {len(new)} of {len(records)} runs to {out}; the others are there already")
+    new = Store(out).add(records)
+    typer.echo(f"wrote {new} of {len(records)} runs to {out}; the others are there already")

@@ -1,7 +1,7 @@
-"""A rough number of operations per epoch: what is cheap runs first, and the time left is told by it.
+"""A rough number of operations per epoch: cheap jobs run first, and the remaining time is estimated from it.
 
-Counted are X W_r, (A_r ⊙ B_r) U_r and Z W_r of all layers and channels. Over the committed runs it orders
-cells as their milliseconds per epoch do, with a rank correlation of 0.8.
+It counts X W_r, (A_r ⊙ B_r) U_r, and Z W_r over all layers and channels. Over the committed runs, its rank
+correlation with the milliseconds per epoch is 0.8.
 """
 
 from heterophily.core.graph import Graph

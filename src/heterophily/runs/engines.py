@@ -1,131 +1,105 @@
-"""Where workers are: threads of this process, or the workers of a Dask or Ray cluster."""
+"""Where jobs run: in this process, in local processes, or on a Dask or Ray cluster."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
-from joblib import parallel_config, register_parallel_backend
-from joblib.parallel import ParallelBackendBase
-
-from heterophily.core.errors import HeterophilyError
-from heterophily.runs.supervise import Outcome
-from heterophily.runs.worker import failed
+from heterophily.core.errors import HeterophilyError, unknown_name
+from heterophily.runs.job import Job
+from heterophily.runs.options import RunOptions
+from heterophily.runs.store import Store
+from heterophily.runs.worker import Outcome, run_here
 
 ENGINES = ("local", "dask", "ray")
+RunFunction = Callable[[Job, Store, RunOptions], Outcome]
+WORKERS_SECONDS = 60  # to wait for the first worker of a cluster
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A place that executes jobs."""
+
+    name: str
+    n_workers: int
+    submit: Callable[[RunFunction, Job, Store, RunOptions], "Future[Outcome]"]
 
 
 @contextmanager
-def engine_of(name: str, address: str | None) -> Iterator[None]:
-    """The backend of joblib by the name of an engine."""
-    if name == "local" and address is not None:
+def open_engine(name: str, address: str | None, workers: int) -> Iterator[Engine]:
+    """Open an engine: `inline` for this process, or one of ENGINES. A cluster determines its workers."""
+    if name not in ("inline", *ENGINES):
+        raise unknown_name("engine", name, ENGINES)
+    if name in ("inline", "local") and address is not None:
         raise HeterophilyError(f"--address {address} needs --engine dask or --engine ray")
-    if name != "local" and address is None:
+    if name in ("dask", "ray") and address is None:
         raise HeterophilyError(
-            f"--engine {name} needs the --address of a cluster; on one machine --workers is enough"
+            f"--engine {name} needs the --address of a cluster; on one machine, use --workers"
         )
-    if name == "local":
-        with parallel_config(backend="threading"):
-            yield
+    if name == "inline":
+        yield Engine(name, 1, _run_inline)
+    elif name == "local":
+        with ThreadPoolExecutor(workers) as pool:
+            yield Engine(name, workers, pool.submit)
     elif name == "dask":
-        with _client(address), parallel_config(backend=_dask(), wait_for_workers_timeout=60):
-            yield
+        with _dask(str(address)) as engine:
+            yield engine
     else:
-        with _connection(address) as ray, parallel_config(backend=_ray(ray)):
-            yield
+        with _ray(str(address)) as engine:
+            yield engine
 
 
-def _client(address: str | None) -> Any:
+def _run_inline(_: RunFunction, job: Job, store: Store, options: RunOptions) -> "Future[Outcome]":
+    future: Future[Outcome] = Future()
+    future.set_result(run_here(job, store, options))
+    return future
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[Engine]:
+    distributed = _import("distributed", "dask")
     try:
-        return _imported("distributed", "dask").Client(address)
+        client = distributed.Client(address)
     except (OSError, ValueError) as error:
         raise HeterophilyError(f"no Dask scheduler at {address} ({error}); start one") from error
-
-
-def _dask() -> str:
-    """Register joblib's backend with an end for tasks that Dask gives up; its name."""
-    from joblib._dask import DaskDistributedBackend
-
-    class Backend(DaskDistributedBackend):  # type: ignore[misc]
-        """Joblib's waits for ever for a task under which too many workers died."""
-
-        def submit(self, func: Any, callback: Any = None) -> Any:
-            def give_up(future: Any) -> None:
-                error = future.exception()
-                if error is not None:
-                    callback(_given_up("Dask", func, error))
-
-            future = super().submit(func, callback)
-            future.add_done_callback(give_up)
-            return future
-
-    register_parallel_backend("heterophily-dask", Backend)
-    return "heterophily-dask"
+    with client:
+        client.wait_for_workers(1, timeout=WORKERS_SECONDS)
+        executor = client.get_executor(pure=False)
+        try:
+            yield Engine("dask", sum(client.ncores().values()), executor.submit)
+        finally:
+            executor.shutdown(wait=False)
 
 
 @contextmanager
-def _connection(address: str | None) -> Iterator[Any]:
-    ray = _imported("ray", "ray")
+def _ray(address: str) -> Iterator[Engine]:
+    ray = _import("ray", "ray")
     try:
         if address != "auto":
-            _knock(str(address).removeprefix("ray://"))
+            _check_reachable(address.removeprefix("ray://"))
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (OSError, RuntimeError, ValueError) as error:
         raise HeterophilyError(f"no Ray cluster at {address} ({error}); start one") from error
     try:
-        yield ray
+        call = ray.remote(lambda function, *arguments: function(*arguments))
+        n_workers = int(ray.cluster_resources().get("CPU", 1))
+        yield Engine("ray", n_workers, lambda *arguments: call.remote(*arguments).future())
     finally:
         ray.shutdown()
 
 
-def _knock(address: str) -> None:
-    """Raise an error if nobody is at host:port, where Ray itself would ask again for minutes."""
+def _check_reachable(address: str) -> None:
+    """Raise an error if nothing answers at host:port. Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     if not port.isdigit():
         raise ValueError("an address is host:port or auto")
     socket.create_connection((host, int(port)), timeout=10).close()
 
 
-def _ray(ray: Any) -> str:
-    """Register a backend of tasks; its name. Ray's own gives results only when all are there."""
-    run = ray.remote(lambda func: func())
-
-    class Backend(ParallelBackendBase):  # type: ignore[misc]
-        """One task for every run, on whatever node has a free core."""
-
-        supports_retrieve_callback = True
-
-        def effective_n_jobs(self, n_jobs: int) -> int:
-            return int(ray.cluster_resources().get("CPU", 1))
-
-        def configure(self, n_jobs: int = 1, parallel: Any = None, **_: Any) -> int:
-            self.parallel = parallel
-            return self.effective_n_jobs(n_jobs)
-
-        def submit(self, func: Any, callback: Any = None) -> Any:
-            def finish(future: Any) -> None:
-                error = future.exception()
-                callback(_given_up("Ray", func, error) if error else future.result())
-
-            future = run.remote(func).future()
-            future.add_done_callback(finish)
-            return future
-
-        def retrieve_result_callback(self, out: Any) -> Any:
-            return out
-
-    register_parallel_backend("heterophily-ray", Backend)
-    return "heterophily-ray"
-
-
-def _given_up(engine: str, func: Any, error: BaseException) -> list[Outcome]:
-    """The outcome of a batch of one run that no worker of the cluster brought to its end."""
-    cell = func.items[0][1][0]
-    return [Outcome(cell, failed(cell, "killed", f"{engine} gave up: {error}"))]
-
-
-def _imported(module: str, extra: str) -> Any:
+def _import(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,23 +1,24 @@
-"""Where a run took place: the same settings may differ by points between machines."""
+"""The environment of a run: the same settings can differ by percentage points between machines."""
 
 import platform
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import torch
+
+from heterophily.core.types import JsonObject
 
 LIBRARIES = ("heterophily", "torch", "numpy", "scipy", "scikit-learn")
 
 
-def describe_environment(threads: int | None = None) -> dict[str, Any]:
-    """Versions, processor, graphics card and number of threads, by default of this process."""
-    return {**_fixed(), "threads": threads or torch.get_num_threads()}
+def describe_environment(threads: int | None = None) -> JsonObject:
+    """Return versions, processor, GPU, and number of threads, by default of this process."""
+    return {**_static_facts(), "threads": threads or torch.get_num_threads()}
 
 
 @cache
-def _fixed() -> dict[str, Any]:
+def _static_facts() -> JsonObject:
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -28,7 +29,7 @@ def _fixed() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The name of the processor as the system tells it."""
+    """Return the name of the processor as reported by the system."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

@@ -1,123 +1,287 @@
-"""Run a plan: what is missing, in parallel, and nothing is lost.
+"""Execute jobs in parallel. A job whose record is in the store does not run again.
 
-Workers run through joblib: threads of this process, or the workers of a Dask or Ray cluster. A worker only
-watches: each run has a process of its own, with few threads, since many small runs side by side are faster
-than one after another with all cores.
+Each run has its own process with few threads, because many small runs in parallel are faster than one after
+another with all cores. The threads of this process only supervise them.
 """
 
 import dataclasses
-import os
 import signal
+import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Generic, Protocol, Self, TypeVar
 
-from joblib import Parallel, delayed
-
-from heterophily.core.errors import HeterophilyError, unknown_name
-from heterophily.runs.engines import ENGINES, engine_of
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
+from heterophily.core.machine import choose_threads, n_cores
+from heterophily.runs.engines import Engine, open_engine
 from heterophily.runs.job import Job
-from heterophily.runs.record import Record, write_record
-from heterophily.runs.store import find_stored, remove_superseded
-from heterophily.runs.supervise import Outcome, stopping, supervise
-from heterophily.runs.worker import Limits, RunOptions, find_finished_record, now
-from heterophily.views.progress import Display
+from heterophily.runs.options import Limits, RunOptions, now
+from heterophily.runs.record import Record
+from heterophily.runs.store import Store
+from heterophily.runs.supervise import stopping, supervise
+from heterophily.runs.worker import Outcome, failure_record
 
-WAIT = 2.0  # seconds before looking again at cells that another command runs
+BUSY_SECONDS = 2.0  # before checking jobs again that another command runs
+T = TypeVar("T")
+Task = Generator[Job, Record, T]  # yields one job after another and receives its record
+OnOutcome = Callable[[Outcome], object]
 
 
-def bench(
-    cells: Sequence[Job],
-    folder: Path,
+class Display(Protocol):
+    """Shows the progress of jobs."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *reason: object) -> None: ...
+
+    def update(self, outcome: Outcome) -> None:
+        """Show the outcome of a job."""
+
+
+class MakeDisplay(Protocol):
+    """Creates a display from the records that exist and the jobs that have to run."""
+
+    def __call__(
+        self, finished: Sequence[Record], pending: Sequence[Job], *, workers: int
+    ) -> Display:
+        """Create a display."""
+
+
+class NoDisplay:
+    """A display that shows nothing."""
+
+    def __init__(
+        self, finished: Sequence[Record], pending: Sequence[Job], *, workers: int
+    ) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None: ...
+
+    def update(self, outcome: Outcome) -> None:
+        """Show nothing."""
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    folder: Path | str,
     *,
     workers: int | None = None,
+    threads: int = 0,
     limits: Limits | None = None,
     retry: bool = False,
     engine: str = "local",
     address: str | None = None,
-    quiet: bool = False,
+    display: MakeDisplay = NoDisplay,
 ) -> list[Record]:
-    """Run the cells that have no record in `folder`; the records of all cells."""
-    if engine not in ENGINES:
-        raise unknown_name("engine", engine, ENGINES)
-    folder = Path(folder).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    cores = _cores()
-    workers = min(workers or cores, max(len(cells), 1))
-    threads = max(1, cores // workers) if engine == "local" else 1
-    terms = RunOptions(now(), threads, limits or Limits(), retry)
-    found = [find_finished_record(folder, cell, terms) for cell in cells]
-    missing = [cell for cell, record in zip(cells, found, strict=True) if record is None]
-    display = Display([r for r in found if r], missing, workers=workers, quiet=quiet)
-    unwritten = ""
-    with display, _interruptible(), engine_of(engine, address):
-        while missing and not unwritten:
-            busy = []
-            for told in _outcomes(missing, folder, terms, workers):
-                outcome = _kept(told, folder, terms)
-                unwritten = unwritten or outcome.reason
-                if unwritten:
-                    stopping.set()
-                display.show(outcome)
-                busy += [outcome.cell] * (outcome.word == "busy")
-            missing = busy
-            time.sleep(WAIT if missing else 0)
-    if unwritten:
-        raise HeterophilyError(
-            f"a record could not be written to {folder} ({unwritten}); make room on the disk and run the "
-            "same command again: it continues with what is there"
+    """Run the jobs that have no record in a folder. Return the records of all jobs.
+
+    `workers` is by default the number of cores, and `threads` per run their share of the cores.
+    """
+    store = Store(Path(folder).resolve())
+    workers = min(workers or n_cores(), max(len(jobs), 1))
+    per_run = choose_threads(threads, workers=workers) if engine == "local" else threads or 1
+    options = RunOptions(now(), per_run, limits or Limits(), retry)
+    records = [store.find_finished(job, options) for job in jobs]
+    pending = [job for job, record in zip(jobs, records, strict=True) if record is None]
+    with display([r for r in records if r], pending, workers=workers) as shown:
+        results = run_tasks(
+            map(_single, pending),
+            store,
+            workers=workers,
+            options=options,
+            engine=engine,
+            address=address,
+            on_outcome=shown.update,
         )
-    return _records(cells, folder)
+        deque(results, maxlen=0)
+    return _read_results(jobs, store)
 
 
-def _records(cells: Sequence[Job], folder: Path) -> list[Record]:
-    found = [find_stored(folder, cell) for cell in cells]
-    gone = [cell for cell, record in zip(cells, found, strict=True) if record is None]
-    if gone:
+def _single(job: Job) -> Task[Record]:
+    return (yield job)
+
+
+def _read_results(jobs: Sequence[Job], store: Store) -> list[Record]:
+    records = [store.find(job) for job in jobs]
+    missing = [job for job, record in zip(jobs, records, strict=True) if record is None]
+    if missing:
         raise HeterophilyError(
-            f"records were removed or damaged meanwhile, that of {gone[0]} among them; run the same command "
-            "again: it makes up for them"
+            f"records were removed or damaged while jobs were running, for example that of {missing[0]}; "
+            "run the same command again to replace them"
         )
-    return [record for record in found if record is not None]
+    return [record for record in records if record is not None]
 
 
-def _outcomes(
-    cells: Iterable[Job], folder: Path, terms: RunOptions, workers: int
-) -> Iterator[Outcome]:
-    """Outcomes as they come."""
-    parallel = Parallel(
-        n_jobs=workers, batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered"
-    )
-    jobs = (delayed(supervise)(c, folder, terms) for c in cells if not stopping.is_set())
-    yield from parallel(jobs)
+def run_tasks(
+    tasks: Iterable[Task[T]],
+    store: Store,
+    *,
+    workers: int = 1,
+    options: RunOptions,
+    engine: str = "local",
+    address: str | None = None,
+    on_outcome: OnOutcome = lambda _: None,
+) -> Iterator[T]:
+    """Run tasks in parallel and return their results as they finish.
+
+    A task is a generator that yields one job after another and receives its record. A job whose record is in
+    the store does not run again. Jobs that another command runs are checked again after all others.
+    """
+    store.folder.mkdir(parents=True, exist_ok=True)
+    with _interruptible(), open_engine(engine, address, workers) as place:
+        scheduler = _Scheduler(iter(tasks), store, options, place, on_outcome)
+        try:
+            yield from scheduler.run()
+        except BaseException:
+            stopping.set()  # before the engine waits for its workers
+            raise
+        finally:
+            scheduler.close()
 
 
-def _kept(outcome: Outcome, folder: Path, terms: RunOptions) -> Outcome:
-    """The outcome with the record that is here; one of another machine that is not is written."""
-    if outcome.record is None or outcome.word:
-        return outcome
-    try:
-        here = find_finished_record(folder, outcome.cell, terms)
-        if here is None:
-            write_record(folder, outcome.record)
-            remove_superseded(folder, outcome.cell)
-    except OSError as error:
-        return dataclasses.replace(outcome, word="unwritten", reason=str(error) or repr(error))
-    return dataclasses.replace(outcome, record=here or outcome.record)
+class _Scheduler(Generic[T]):
+    """Runs tasks: those that are ready to continue, and those whose job runs here or elsewhere."""
+
+    def __init__(
+        self,
+        tasks: Iterator[Task[T]],
+        store: Store,
+        options: RunOptions,
+        engine: Engine,
+        on_outcome: OnOutcome,
+    ) -> None:
+        self.tasks, self.store, self.options = tasks, store, options
+        self.engine, self.on_outcome = engine, on_outcome
+        self.started: set[Task[T]] = set()
+        self.ready: deque[tuple[Task[T], Record | None]] = deque()
+        self.running: dict[Future[Outcome], tuple[Task[T], Job]] = {}
+        self.busy: list[tuple[Task[T], Job]] = []  # jobs that another command runs
+
+    def run(self) -> Iterator[T]:
+        """Run all tasks, and return their results as they finish."""
+        with _shared_graphs(self.store) as send:
+            while True:
+                self._start_tasks()
+                if self.ready:
+                    task, record = self.ready.popleft()
+                    try:
+                        job = next(task) if record is None else task.send(record)
+                    except StopIteration as end:
+                        self.started.discard(task)
+                        yield end.value
+                    else:
+                        self._submit(task, job, send)
+                elif self.running:
+                    self._collect()
+                elif self.busy:
+                    time.sleep(BUSY_SECONDS)
+                    for task, job in self._take_busy():
+                        self._submit(task, job, send)
+                else:
+                    return
+
+    def close(self) -> None:
+        """Close the tasks that have not finished."""
+        for task in self.started:
+            task.close()
+
+    def _start_tasks(self) -> None:
+        free = self.engine.n_workers - len(self.running) - len(self.ready)
+        for task in islice(self.tasks, max(free, 0)):
+            self.started.add(task)
+            self.ready.append((task, None))
+
+    def _take_busy(self) -> list[tuple[Task[T], Job]]:
+        busy, self.busy = self.busy, []
+        return busy
+
+    def _submit(self, task: Task[T], job: Job, send: Callable[[Job], Job]) -> None:
+        record = self.store.find_finished(job, self.options)
+        if record is not None:
+            self.on_outcome(Outcome(job, record))
+            self.ready.append((task, record))
+            return
+        sent = job if self.engine.name == "inline" else send(job)
+        future = self.engine.submit(supervise, sent, self.store, self.options)
+        self.running[future] = task, job
+
+    def _collect(self) -> None:
+        """Wait until at least one job ends, and handle the outcomes of all that have ended."""
+        done, _ = wait(self.running, return_when=FIRST_COMPLETED)
+        for future in done:
+            task, job = self.running.pop(future)
+            outcome = self._store_outcome(self._outcome(future, job))
+            self.on_outcome(outcome)
+            if outcome.status == "busy":
+                self.busy.append((task, job))
+            elif outcome.status == "unwritten":
+                raise HeterophilyError(
+                    f"cannot write a record to {self.store.folder} ({outcome.reason}); free space on the "
+                    "disk and run the same command again to continue"
+                )
+            elif outcome.record is not None:
+                self.ready.append((task, outcome.record))
+
+    def _outcome(self, future: "Future[Outcome]", job: Job) -> Outcome:
+        error = future.exception()
+        if error is None:
+            return dataclasses.replace(future.result(), job=job)
+        if self.engine.name == "local":
+            raise error
+        reason = f"{self.engine.name.title()} gave up: {error}"
+        return Outcome(job, failure_record(job, "killed", reason))
+
+    def _store_outcome(self, outcome: Outcome) -> Outcome:
+        """Write a record of another machine unless this folder has one. Return the outcome with it."""
+        if outcome.record is None or outcome.status:
+            return outcome
+        try:
+            record = self.store.find_finished(outcome.job, self.options)
+            if record is None:
+                self.store.write(outcome.job, outcome.record)
+        except OSError as error:
+            reason = str(error) or repr(error)
+            return dataclasses.replace(outcome, status="unwritten", reason=reason)
+        return dataclasses.replace(outcome, record=record or outcome.record)
+
+
+@contextmanager
+def _shared_graphs(store: Store) -> Iterator[Callable[[Job], Job]]:
+    """Return a function that saves the graph of a job to a file, for processes to load."""
+    paths: dict[int, str] = {}
+    with tempfile.TemporaryDirectory(prefix=".graphs-", dir=store.folder) as folder:
+
+        def send(job: Job) -> Job:
+            graph = job.source
+            if not isinstance(graph, Graph):
+                return job
+            if id(graph) not in paths:
+                path = Path(folder) / f"{len(paths)}.safetensors"
+                paths[id(graph)] = str(graph.save(path))
+            return dataclasses.replace(job, source=paths[id(graph)])
+
+        yield send
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """On Ctrl-C, end the runs first: what they had is in their checkpoints."""
+    """On Ctrl-C, end the runs first. Their checkpoints contain what they have computed."""
     stopping.clear()
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def stop(*_: Any) -> None:
+    def stop(_: int, __: FrameType | None) -> None:
         stopping.set()
         raise KeyboardInterrupt
 
@@ -126,10 +290,3 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1

@@ -1,202 +1,169 @@
-"""From models × datasets × splits to cells: what exactly is to be run, and under which key."""
+"""Jobs: what to run, and the key of its result.
 
-from collections.abc import Iterable, Mapping
+A key is a digest of everything that determines a result: the method with its settings, the graph, the nodes
+of the split, the seed, and the version of the results.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
+from heterophily.core.types import Settings
 from heterophily.data.catalog import CATALOG
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.htmp.identity import digest, identity_of
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
-from heterophily.models.settings import Tables, source_of, tuned
 from heterophily.runs.cost import cost_of
 from heterophily.runs.record import BUILT_IN, RESULTS_VERSION, Record
-
-# The columns and rows of the paper's table, in its order.
-MODELS = (
-    "mlp",
-    "gcn",
-    "gat",
-    "gcnii",
-    "h2gcn",
-    "mixhop",
-    "gbk-gnn",
-    "ggcn",
-    "glognn",
-    "hog-gcn",
-    "gpr-gnn",
-    "acm-gcn",
-    "ordered-gnn",
-    "cmgnn",
-)
-DATASETS = tuple(name for name, dataset in CATALOG.items() if dataset.in_paper)
+from heterophily.training.estimator import with_validation
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run to be: a model with its settings on a split of a dataset."""
+    """A training run to execute, and what to measure on it. Use `make_job` to create one."""
 
-    model: str  # a name, or the path of a file with a recipe
-    source: str  # a dataset's name, or the path of a graph
+    model: str | Recipe  # name of a method, path of a file that defines one, or the method itself
+    source: str | Graph  # name of a dataset, path of a graph, or the graph itself
     split: str
-    values: dict[str, Any]  # what differs from the recipe's defaults, `preset` among them
-    blank: Record  # everything but the outcome
+    settings: Mapping[str, Any]  # settings that differ from the defaults, including `preset`
+    empty_record: Record  # the record without its result
     nodes: str  # digest of the nodes of the split
+    measures: tuple[str, ...] = ()  # measurements beyond the scores, see `measures.py`
+    hide_test_labels: bool = False  # whether the run must not have access to test labels
+    device: str = "auto"
     cost: float = field(default=0.0, compare=False)
 
     @property
     def key(self) -> str:
-        """What tells this run from every other."""
-        return self.blank.key
+        """The digest of everything that determines the result."""
+        return self.empty_record.key
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return self.empty_record.seed
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the method is part of the library and identified by its name."""
+        name = self.empty_record.model
+        return name in BUILT_IN and find_recipe(self.model) == BUILT_IN[name]
 
     def has_result(self, record: Record) -> bool:
         """Whether a stored record is the result of this job.
 
         A record does not contain the nodes of its split, but its key proves them. Keys of built-in methods
-        change when parts are renamed, so records of these are recognized by what the current code computes.
+        change when parts are renamed, so their records are recognized by what the current code computes.
         """
-        if record.model not in BUILT_IN:
+        keys = [name.partition(":")[2] for name in self.measures]
+        if record.done and not set(keys) <= set(record.details):
+            return False
+        if not self.is_built_in:
             return record.key == self.key
-        blank = self.blank
-        facts = [record.recipe, blank.checksum, self.nodes, blank.seed, blank.version]
-        return record.identity == blank.recipe and record.key == digest(facts)
+        empty = self.empty_record
+        facts = [record.recipe, empty.checksum, self.nodes, empty.seed, empty.version]
+        return record.identity == empty.recipe and record.key == digest(facts)
 
     def __str__(self) -> str:
-        return f"{self.blank.model} on {self.blank.dataset}, split {self.split}"
+        return f"{self.empty_record.model} on {self.empty_record.dataset}, split {self.split}"
 
 
-def plan(
-    models: Iterable[str],
-    graphs: Mapping[str, Graph],
+def make_job(
+    model: str | Recipe,
+    graph: Graph,
+    split: str,
     *,
-    splits: str = "all",
-    seed: int = 0,
-    settings: Mapping[str, Any] | None = None,
-    own: Mapping[str, Tables] | None = None,
-) -> list[Job]:
-    """All cells, cheapest first. The run on the i-th split of a graph has the seed `seed` + i.
+    seed: int,
+    settings: Settings | None = None,
+    source: str | None = None,
+    origin: str = "command line",
+    measures: tuple[str, ...] = (),
+    hide_test_labels: bool = False,
+    device: str = "auto",
+) -> Job:
+    """Create a job. Workers load the graph from `source`; without one, the job contains the graph.
 
-    A setting comes from the recipe, then from the table of the dataset, then from `settings`. The table is
-    the committed one, unless `own` has one for the name of the recipe.
+    `origin` is the place from which the settings were read, such as `search`.
     """
-    recipes = {absolute_path(model): find_recipe(model) for model in models}
-    _distinct("models", {model: recipe.name for model, recipe in recipes.items()})
-    _distinct("graphs", {source: graph.name for source, graph in graphs.items()})
-    cells = []
-    for model, recipe in recipes.items():
-        for source, graph in graphs.items():
-            place = (recipe.name, graph.name, (own or {}).get(recipe.name))
-            values = {**tuned(*place), **(settings or {})}
-            decided = recipe.with_settings(**values)
-            preset = str(values.get("preset", "published"))
-            origin = "command line" if settings else source_of(*place)
-            for name in parse_splits(graph, splits):
-                _check_scored(graph, name)
-                number = seed + list(graph.splits).index(name)
-                blank = _blank(decided, graph, name, number, preset, origin)
-                cost = cost_of(decided, graph)
-                nodes = split_digest(graph.split(name))
-                cells.append(Job(model, _whole_source(source), name, values, blank, nodes, cost))
-    return sorted(cells, key=lambda cell: cell.cost)
-
-
-def _check_scored(graph: Graph, name: str) -> None:
-    """Refuse a split on which no model could be chosen or scored."""
-    parts = graph.split(name).parts
-    for part, why in (("val", "to know when to stop"), ("test", "to compare models on")):
-        if not bool(graph.labeled[parts[part]].any()):
-            raise HeterophilyError(
-                f"split {name} of {graph.name} has no labelled {part} nodes {why}; give it some "
-                "(random_splits draws splits), or use `fit`, which needs none"
-            )
-
-
-def absolute_path(model: str) -> str:
-    """A file with a recipe from the root, for workers that stand elsewhere; a name as it is."""
-    return str(Path(model).resolve()) if model.endswith(".py") else model
-
-
-def _whole_source(source: str) -> str:
-    known = source in CATALOG or source == EMBEDDED or not Path(source).exists()
-    return source if known else str(Path(source).resolve())
-
-
-def _distinct(kind: str, names: Mapping[str, str]) -> None:
-    """Refuse two of a kind under one name, which no table could tell apart."""
-    owners: dict[str, str] = {}
-    for path, name in names.items():
-        if owners.setdefault(name, path) != path:
-            raise HeterophilyError(
-                f'two {kind} have the name "{name}": {owners[name]} and {path}; rename one of them'
-            )
-
-
-def _blank(recipe: Recipe, graph: Graph, split: str, seed: int, preset: str, source: str) -> Record:
-    return Record(
-        key=job_key(recipe, graph, split, seed),
-        model=recipe.name,
+    values: dict[str, Any] = dict(settings or {})
+    method = find_recipe(model).with_settings(**values)
+    nodes = split_digest(resolve_nodes(graph, split, seed=seed, hide_test_labels=hide_test_labels))
+    identity = identity_of(method)
+    record = Record(
+        key=digest([identity, graph.checksum, nodes, seed, RESULTS_VERSION]),
+        model=method.name,
         dataset=graph.name,
         split=split,
         seed=seed,
-        settings=dict(recipe.settings),
-        preset=preset,
-        source=source,
-        recipe=identity_of(recipe),
+        settings=dict(method.settings),
+        preset=str(values.get("preset", "published")),
+        source=origin,
+        recipe=identity,
         checksum=graph.checksum,
         version=RESULTS_VERSION,
     )
+    return Job(
+        absolute_path(model) if isinstance(model, str) else model,
+        graph if source is None else _absolute_source(source),
+        split,
+        values,
+        record,
+        nodes,
+        measures,
+        hide_test_labels,
+        device,
+        cost_of(method, graph),
+    )
 
 
-def decide(model: str, values: Mapping[str, Any]) -> Recipe:
-    """The recipe of a cell with all of its settings."""
-    return find_recipe(model).with_settings(**values)
-
-
-def job_key(recipe: Recipe, graph: Graph, split: str, seed: int) -> str:
-    """A digest of all that decides the result of a run."""
-    nodes = split_digest(graph.split(split))
-    return digest([identity_of(recipe), graph.checksum, nodes, seed, RESULTS_VERSION])
+def resolve_nodes(graph: Graph, name: str, *, seed: int, hide_test_labels: bool) -> Split:
+    """Return the nodes of a split, with validation nodes, and without test nodes if these are hidden."""
+    split = with_validation(graph, graph.split(name), seed=seed)
+    if not hide_test_labels:
+        return split
+    return Split.from_nodes(split.train, split.val, origin=split.origin)
 
 
 def split_digest(split: Split) -> str:
-    """A digest of the nodes of a split."""
+    """Return a digest of the nodes of a split."""
     return digest([nodes.tolist() for nodes in split.parts.values()])
 
 
+def absolute_path(model: str) -> str:
+    """Return the absolute path of a file with a method, because workers may have another folder."""
+    return str(Path(model).resolve()) if model.endswith(".py") else model
+
+
+def _absolute_source(source: str) -> str:
+    is_name = source in CATALOG or source == EMBEDDED or not Path(source).exists()
+    return source if is_name else str(Path(source).resolve())
+
+
 def parse_splits(graph: Graph, text: str) -> list[str]:
-    """Names of splits from `all`, `0-9` or `0,3,5`, in the graph's order."""
+    """Return the names of the splits that `all`, `0-9`, or `0,3,5` selects, in the graph's order."""
     if not graph.splits:
         raise HeterophilyError(
-            f"{graph.name} has no splits; save it with some, or use a dataset that has"
+            f"{graph.name} has no splits; save it with splits, or use a dataset that has them"
         )
     if text == "all":
         return list(graph.splits)
-    wanted = {name for piece in text.split(",") for name in _named(graph, piece.strip())}
-    return [name for name in graph.splits if name in wanted]
+    names = {name for item in text.split(",") for name in _parse_range(graph, item.strip())}
+    return [name for name in graph.splits if name in names]
 
 
-def _named(graph: Graph, piece: str) -> list[str]:
-    """The splits that `3` or `0-9` names, all of which must exist."""
-    first, _, last = piece.partition("-")
-    if piece in graph.splits:
-        return [piece]
+def _parse_range(graph: Graph, text: str) -> list[str]:
+    """Return the splits that `3` or `0-9` selects, all of which must exist."""
+    first, _, last = text.partition("-")
+    if text in graph.splits:
+        return [text]
     if first.isdigit() and last.isdigit():
         numbers = range(int(first), int(last) + 1)
-        found = [name for name in graph.splits if name.isdigit() and int(name) in numbers]
-        if found and len(found) == len(numbers):
-            return found
+        names = [name for name in graph.splits if name.isdigit() and int(name) in numbers]
+        if names and len(names) == len(numbers):
+            return names
     known = ", ".join(graph.splits)
-    raise HeterophilyError(f'unknown split of {graph.name} "{piece}"; available: {known}')
-
-
-def parse_names(text: str, everything: Iterable[str]) -> list[str]:
-    """Names from `all` or a list with commas, without repetition."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    chosen = [n for name in names for n in (everything if name == "all" else (name,))]
-    if not chosen:
-        raise HeterophilyError(f"no names in {text!r}; give some with commas between, or all")
-    return list(dict.fromkeys(chosen))
+    raise HeterophilyError(f'unknown split of {graph.name} "{text}"; available: {known}')

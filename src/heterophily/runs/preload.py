@@ -1,6 +1,6 @@
-"""What the server imports from which runs are forked, so that no run waits for it.
+"""Imports of the server from which runs are forked, so that runs do not have to wait for them.
 
-PyTorch's optimisers import its compiler at their first step, which alone takes seconds.
+The optimizers of PyTorch import its compiler in their first step, which alone takes seconds.
 """
 
 import rich.progress  # noqa: F401

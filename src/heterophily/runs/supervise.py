@@ -1,4 +1,4 @@
-"""Watch one run: its time, its memory, and whether it is still there."""
+"""Supervise one run in its own process: limits, interruptions, and whether the process still exists."""
 
 import contextlib
 import multiprocessing
@@ -8,147 +8,139 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing.connection import wait
-from pathlib import Path
-from typing import Any
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+from typing import cast
 
 import psutil
 from filelock import Timeout
 
 from heterophily.runs.job import Job
-from heterophily.runs.record import Record, write_record
-from heterophily.runs.store import remove_superseded
-from heterophily.runs.worker import (
-    BUSY,
-    UNWRITTEN,
-    Limits,
-    RunOptions,
-    failed,
-    find_finished_record,
-    locked,
-    work,
-)
+from heterophily.runs.options import Limits, RunOptions
+from heterophily.runs.store import Store
+from heterophily.runs.worker import BUSY, UNWRITTEN, Outcome, failure_record, work
 
-POLL = 0.1  # seconds between two looks
-LAST_BREATH = 20.0  # seconds that a process may need to end after its watcher let go of it
-stopping = threading.Event()  # set when the command is interrupted: runs end at once, unrecorded
-_asking = threading.Lock()  # whoever starts a process or asks whether one has ended
+POLL_SECONDS = 0.1  # between two checks of a process
+SHUTDOWN_SECONDS = 20.0  # for a process to end after its supervisor closed the connection
+stopping = threading.Event()  # set if the command is interrupted: runs end immediately, unrecorded
+_exit_code_lock = threading.Lock()  # held to start a process or to read an exit code
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a cell: its record, or a word on why there is none."""
+def supervise(job: Job, store: Store, options: RunOptions) -> Outcome:
+    """Run a job in its own process, and record why it failed if it does."""
+    kind, reason = "", ""
+    for _ in range(options.attempts):
+        record = store.find_finished(job, options)
+        if record is not None or stopping.is_set():
+            return Outcome(job, record, "" if record else "stopped")
+        kind, reason = _run_in_process(job, store, options)
+        record = store.find_finished(job, options)  # also if it was killed right after writing
+        if record is not None:
+            return Outcome(job, record)
+        if kind in ("busy", "stopped", "unwritten"):
+            return Outcome(job, None, kind, reason)
+        if kind != "killed":
+            break
+    return _record_failure(job, store, options, kind, reason)
 
-    cell: Job
-    record: Record | None
-    word: str = ""  # busy, unwritten, stopped
-    reason: str = ""  # why it is unwritten
 
-
-def supervise(cell: Job, folder: Path, terms: RunOptions) -> Outcome:
-    """Run a cell in a process of its own and see it through."""
-    record = find_finished_record(folder, cell, terms)
-    if record is not None or stopping.is_set():
-        return Outcome(cell, record, "" if record else "stopped")
-    ours, theirs = _context().Pipe()
-    with ours:  # the process ends when this end closes
-        child = _context().Process(target=work, args=(cell, folder, terms, theirs), daemon=True)
+def _run_in_process(job: Job, store: Store, options: RunOptions) -> tuple[str, str]:
+    """Start a process for a job and wait for its end. Return what happened and the reason."""
+    ours, theirs = multiprocessing.Pipe()
+    with ours:  # the process ends when this end is closed
+        child = _new_process(job, store, options, theirs)
         try:
             _start(child)
         except (OSError, EOFError) as error:
-            return _failed(cell, folder, terms, "killed", f"its process did not start: {error!r}")
+            return "killed", f"the process did not start: {error!r}"
         finally:
             theirs.close()
-        kind, reason = _watch(child, terms.limits)
-        told = _heard(ours)
-    record = find_finished_record(folder, cell, terms)  # also if it was killed right after writing
-    if record is not None:
-        return Outcome(cell, record)
-    if kind == "interrupted" or child.exitcode == BUSY:
-        return Outcome(cell, None, "busy" if child.exitcode == BUSY else "stopped")
+        kind, reason = _watch(child, options.limits)
+        message = _last_message(ours)
+    if kind:
+        return kind, reason
+    if child.exitcode == BUSY:
+        return "busy", ""
     if child.exitcode == UNWRITTEN:
-        return Outcome(cell, None, "unwritten", told or "no reason was told")
-    if not kind:
-        kind, reason = "killed", f"the process ended with {_ending(child.exitcode)}"
-    return _failed(cell, folder, terms, kind, reason)
+        return "unwritten", message or "no reason was reported"
+    return "killed", f"the process ended with {_describe_exit(child.exitcode or 0)}"
 
 
-def _failed(cell: Job, folder: Path, terms: RunOptions, kind: str, reason: str) -> Outcome:
-    """Record a failure, unless another command runs the cell by now or has finished it."""
-    record = failed(cell, kind, reason, threads=terms.threads)
+def _record_failure(job: Job, store: Store, options: RunOptions, kind: str, reason: str) -> Outcome:
+    """Record a failure unless another command runs or has finished the job."""
+    record = failure_record(job, kind, reason, threads=options.threads)
     try:
-        with locked(cell, folder).acquire(timeout=LAST_BREATH):
-            other = find_finished_record(folder, cell, terms)
+        with store.lock(job).acquire(timeout=SHUTDOWN_SECONDS):
+            other = store.find_finished(job, options)
             if other is None:
-                write_record(folder, record)
-                remove_superseded(folder, cell)
+                store.write(job, record)
     except Timeout:
-        return Outcome(cell, None, "busy")
+        return Outcome(job, None, "busy")
     except OSError as error:
-        return Outcome(cell, record, "unwritten", str(error))
-    return Outcome(cell, other or record)
+        return Outcome(job, record, "unwritten", str(error))
+    return Outcome(job, other or record)
 
 
-def _watch(child: Any, limits: Limits) -> tuple[str, str]:
-    """Wait for the process to end; end it, with a reason, where it passes a limit."""
+def _watch(child: BaseProcess, limits: Limits) -> tuple[str, str]:
+    """Wait for a process to end. Kill it, and return the reason, if it exceeds a limit."""
     start = time.monotonic()
-    while not _ended(child):
-        wait([child.sentinel], POLL)
+    while not _has_ended(child):
+        wait([child.sentinel], POLL_SECONDS)
         if stopping.is_set():
-            return _end(child, "interrupted", "the command was interrupted")
+            return _kill(child, "stopped", "the command was interrupted")
         spent = (time.monotonic() - start) / 60
         if limits.minutes and spent > limits.minutes:
-            return _end(child, "time", f"took more than {limits.minutes:g} minutes")
+            return _kill(child, "time", f"took more than {limits.minutes:g} minutes")
         if limits.memory and _gigabytes(child.pid) > limits.memory:
-            return _end(child, "memory", f"needed more than {limits.memory:g} GB")
+            return _kill(child, "memory", f"needed more than {limits.memory:g} GB")
     return "", ""
 
 
-def _end(child: Any, kind: str, reason: str) -> tuple[str, str]:
+def _kill(child: BaseProcess, kind: str, reason: str) -> tuple[str, str]:
     child.kill()
     wait([child.sentinel])
-    _ended(child)
+    _has_ended(child)
     return kind, reason
 
 
-def _ended(child: Any) -> bool:
-    """Starting a process asks after all others too, and an exit code can be read once: one at a time."""
-    with _asking:
+def _has_ended(child: BaseProcess) -> bool:
+    """Check a process. Starting one polls all others, and an exit code can be read only once."""
+    with _exit_code_lock:
         return not child.is_alive()
 
 
-def _heard(connection: Any) -> str:
-    """What a process that could not write said last."""
+def _last_message(connection: Connection) -> str:
+    """Return the message of a process that could not write its record."""
     with contextlib.suppress(EOFError, OSError):
         if connection.poll():
             return str(connection.recv())
     return ""
 
 
-def _gigabytes(process: int) -> float:
+def _gigabytes(process: int | None) -> float:
     try:
         return float(psutil.Process(process).memory_info().rss) / 1e9
     except psutil.NoSuchProcess:
         return 0.0
 
 
-def _ending(code: int) -> str:
+def _describe_exit(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
-    hint = ", perhaps for want of memory" if -code == signal.SIGKILL else ""
+    hint = ", perhaps because the system ran out of memory" if -code == signal.SIGKILL else ""
     return f"signal {signal.Signals(-code).name}{hint}"
 
 
-def _start(child: Any) -> None:
-    with _asking, _allowed_children():
+def _start(child: BaseProcess) -> None:
+    with _exit_code_lock, _children_allowed():
         child.start()
 
 
 @contextmanager
-def _allowed_children() -> Iterator[None]:
-    """Let a daemonic worker, as Dask's are, start a process; ours ends with it in any case."""
-    config: dict[str, Any] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+def _children_allowed() -> Iterator[None]:
+    """Let a daemonic worker, such as Dask's, start a process, which ends with the worker in any case."""
+    config: dict[str, bool] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
     before = config.get("daemon", False)
     config["daemon"] = False
     try:
@@ -157,8 +149,16 @@ def _allowed_children() -> Iterator[None]:
         config["daemon"] = before
 
 
-def _context() -> Any:
-    """Processes are forked from a clean server that has imported the library once, where there is one."""
+def _new_process(
+    job: Job, store: Store, options: RunOptions, connection: Connection
+) -> BaseProcess:
+    arguments = (job, store, options, connection)
+    process = _context().Process(target=work, args=arguments, daemon=True)  # type: ignore[attr-defined]
+    return cast("BaseProcess", process)
+
+
+def _context() -> BaseContext:
+    """Return a context that forks processes from a server with the library imported, if possible."""
     if sys.platform in ("win32", "darwin"):
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

@@ -1,7 +1,8 @@
-"""One run in a process of its own: train, score, and write the record.
+"""Run one job: train, score, measure, and write the record.
 
-The process holds a lock on its cell, so that no other command runs it too; the system lets go of the lock
-when the process ends, however it ends. It stops by itself when the process that watches it is gone.
+A supervised run has its own process, which holds a lock on its job so that no other command runs it too. The
+system releases the lock when the process ends, however it ends. The process also ends when the process that
+supervises it is gone.
 """
 
 import contextlib
@@ -12,13 +13,12 @@ import threading
 import time
 import traceback
 import warnings
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import torch
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from heterophily.core.compatibility import observed_compatibility
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
@@ -28,107 +28,126 @@ from heterophily.core.machine import prepare_process
 from heterophily.data.loading import open_graph
 from heterophily.htmp.network import Network
 from heterophily.runs.environment import describe_environment
-from heterophily.runs.job import Job, decide, job_key
-from heterophily.runs.record import Record, path_of, write_record
-from heterophily.runs.store import find_stored, remove_superseded
+from heterophily.runs.job import Job, make_job, resolve_nodes
+from heterophily.runs.measures import Trained, make_measures, notify
+from heterophily.runs.options import RunOptions, now
+from heterophily.runs.record import Details, Record, RunData
+from heterophily.runs.store import Store
 from heterophily.training.trainer import train
 
-BUSY = 3  # exit code: another process runs this cell
+BUSY = 3  # exit code: another process runs this job
 UNWRITTEN = 4  # exit code: the record could not be written
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What one run may take, 0 for no limit, and how long it waits for room on a full disk."""
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """The record of a job, or the reason why there is none."""
 
-    memory: float = 0.0  # GB
-    minutes: float = 0.0
-    patience: float = 60.0  # seconds
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """On which terms a command runs its cells."""
-
-    since: str  # when the command began
-    threads: int = 1
-    limits: Limits = Limits()
-    retry: bool = False  # whether cells that failed before run again
+    job: Job
+    record: Record | None
+    status: str = ""  # busy, unwritten, or stopped
+    reason: str = ""  # why the record is unwritten
 
 
-def work(cell: Job, folder: Path, terms: RunOptions, alive: Any) -> None:
-    """Run a cell and write its record; the exit code tells what else may have happened."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command decides what Ctrl-C means
-    threading.Thread(target=_follow, args=(alive,), daemon=True).start()
-    prepare_process(terms.threads)
-    warnings.simplefilter("ignore", HeterophilyWarning)  # the command has the terminal
-    path, aside = path_of(folder, cell.blank), _aside(cell, folder)
-    try:
-        with locked(cell, folder):
-            if find_finished_record(folder, cell, terms) is None:
-                record = resume(cell, aside.with_suffix(".pt"))
-                _write(folder, record, terms.limits.patience)
-                remove_superseded(folder, cell)
-            # The record is there: whoever takes the lock from now on finds nothing to do.
-            _tidy(path, aside)
-    except Timeout:
+def work(job: Job, store: Store, options: RunOptions, connection: Connection) -> None:
+    """Run a job in this process and write its record. The exit code reports other outcomes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command handles Ctrl-C
+    threading.Thread(target=_exit_with_supervisor, args=(connection,), daemon=True).start()
+    prepare_process(options.threads)
+    warnings.simplefilter("ignore", HeterophilyWarning)  # the command prints to the terminal
+    outcome = run_here(job, store, options)
+    if outcome.status == "busy":
         os._exit(BUSY)
-    except OSError as error:
-        alive.send(str(error) or repr(error))
+    if outcome.status == "unwritten":
+        connection.send(outcome.reason)
         os._exit(UNWRITTEN)
 
 
-def locked(cell: Job, folder: Path) -> FileLock:
-    """The lock on a cell; entering it raises Timeout where another process holds it."""
-    aside = _aside(cell, folder)
-    aside.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(f"{aside}.lock", timeout=0)
+def run_here(job: Job, store: Store, options: RunOptions) -> Outcome:
+    """Run a job in this process unless its record exists, and write the record."""
+    try:
+        with store.lock(job):
+            record = store.find_finished(job, options)
+            if record is None:
+                record = resume_job(job, store.work_path(job).with_suffix(".pt"))
+                _write(store, job, record, options.limits.patience)
+            # The record exists: a process that acquires the lock from now on has nothing to do.
+            store.remove_work_files(job)
+    except Timeout:
+        return Outcome(job, None, "busy")
+    except OSError as error:
+        return Outcome(job, None, "unwritten", str(error) or repr(error))
+    return Outcome(job, record)
 
 
-def _aside(cell: Job, folder: Path) -> Path:
-    """What the checkpoint and the lock of a cell are called, without their endings."""
-    return folder / ".work" / cell.blank.key[:24]
-
-
-def resume(cell: Job, checkpoint: Path) -> Record:
-    """Continue from a checkpoint; from the beginning where it is damaged or of older code."""
-    begun = checkpoint.exists()
-    record = run(cell, checkpoint)
-    if not begun or record.status != "error":
+def resume_job(job: Job, checkpoint: Path) -> Record:
+    """Continue from a checkpoint, or start from scratch if it is damaged or written by other code."""
+    resumed = checkpoint.exists()
+    record = run_job(job, checkpoint)
+    if not resumed or record.status != "error":
         return record
     checkpoint.unlink(missing_ok=True)
-    return run(cell, checkpoint)
+    return run_job(job, checkpoint)
 
 
-def run(cell: Job, checkpoint: Path | None = None) -> Record:
-    """Train a cell; a failure becomes a record too, with its reason, unless it is a full disk's."""
+def run_job(job: Job, checkpoint: Path | None = None) -> Record:
+    """Run a job. A failure is a record too, with its reason, unless the disk is full."""
     try:
-        graph = open_graph(cell.source)
-        if job_key(decide(cell.model, cell.values), graph, cell.split, cell.blank.seed) != cell.key:
-            raise HeterophilyError(f"{cell} changed since the benchmark was planned; run it again")
-        network, found = train(
-            cell.model,
-            graph,
-            split=graph.split(cell.split),
-            seed=cell.blank.seed,
-            checkpoint=checkpoint,
-            progress=False,
-            **cell.values,
-        )
-    except Exception as error:  # whatever it is, the rest goes on
-        return failed(cell, *_told(error))
+        return _train(job, checkpoint)
+    except Exception as error:  # any failure is recorded, and other jobs continue
+        return failure_record(job, *_describe_error(error))
+
+
+def _train(job: Job, checkpoint: Path | None) -> Record:
+    graph = _open_graph(job)
+    split = resolve_nodes(graph, job.split, seed=job.seed, hide_test_labels=job.hide_test_labels)
+    if job.hide_test_labels:
+        graph = graph.with_labels_only(torch.cat([split.train, split.val]))
+    measures = make_measures(job, graph, split)
+    network, run = train(
+        job.model,
+        graph,
+        split=split,
+        seed=job.seed,
+        device=job.device,
+        checkpoint=checkpoint,
+        progress=False,
+        on_improvement=notify(tuple(measures.values())),
+        **job.settings,
+    )
+    if run.stopped == "interrupted":
+        raise KeyboardInterrupt
+    trained = Trained(network, run, graph, split)
+    sizes = {part: len(nodes) for part, nodes in split.parts.items()}
+    rows = {name: measure.rows(trained) for name, measure in measures.items()}
     return dataclasses.replace(
-        cell.blank,
-        run=found.to_dict(),
+        job.empty_record,
+        run=cast("RunData", run.to_dict()),
         parameters=sum(p.numel() for p in network.parameters()),
-        details=details_of(network, graph, cell.split),
+        details=cast("Details", {"split": sizes, **compatibility_details(network, graph), **rows}),
         environment=describe_environment(),
         finished=now(),
     )
 
 
-def _told(error: Exception) -> tuple[str, str]:
-    """The kind of a failure and its reason."""
+def _open_graph(job: Job) -> Graph:
+    """Return the graph of a job, which must be the one for which the job was created."""
+    graph = open_graph(job.source) if isinstance(job.source, str) else job.source
+    current = make_job(
+        job.model,
+        graph,
+        job.split,
+        seed=job.seed,
+        settings=job.settings,
+        hide_test_labels=job.hide_test_labels,
+    )
+    if current.key != job.key:
+        raise HeterophilyError(f"{job} changed after the run was planned; start the command again")
+    return graph
+
+
+def _describe_error(error: Exception) -> tuple[str, str]:
+    """Return the kind of a failure and its reason."""
     text = str(error)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         raise error
@@ -138,22 +157,22 @@ def _told(error: Exception) -> tuple[str, str]:
     return kind, text if isinstance(error, HeterophilyError) else traceback.format_exc(limit=-3)
 
 
-def details_of(network: Network, graph: Graph, split: str) -> dict[str, Any]:
-    """Sizes of the split, and the compatibility matrix that the network believes in."""
-    parts = graph.split(split).parts
-    details: dict[str, Any] = {"split": {part: len(nodes) for part, nodes in parts.items()}}
-    if network.mind is not None:
-        estimated = network.mind.compatibility.cpu()
-        observed = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes)
-        details["compatibility"] = [[round(v, 4) for v in row] for row in estimated.tolist()]
-        details["compatibility_error"] = float((estimated - observed).abs().mean())
-    return details
+def compatibility_details(network: Network, graph: Graph) -> Details:
+    """Return the compatibility matrix that the network estimates and its error, if it estimates one."""
+    if network.mind is None:
+        return {}
+    estimated = network.mind.compatibility.cpu()
+    observed = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes)
+    return {
+        "compatibility": [[round(v, 4) for v in row] for row in estimated.tolist()],
+        "compatibility_error": float((estimated - observed).abs().mean()),
+    }
 
 
-def failed(cell: Job, kind: str, reason: str, *, threads: int | None = None) -> Record:
-    """The record of a run that did not end well."""
+def failure_record(job: Job, kind: str, reason: str, *, threads: int | None = None) -> Record:
+    """Return the record of a failed run."""
     return dataclasses.replace(
-        cell.blank,
+        job.empty_record,
         status=kind,
         reason=reason,
         environment=describe_environment(threads),
@@ -161,30 +180,12 @@ def failed(cell: Job, kind: str, reason: str, *, threads: int | None = None) -> 
     )
 
 
-def now() -> str:
-    """The time in UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def find_finished_record(folder: Path, cell: Job, terms: RunOptions) -> Record | None:
-    """The record of a cell, unless the cell is to be run.
-
-    A run that was killed from outside is tried again by the next command, and by one that retries every
-    failed one; what failed since the command began is not tried again by it.
-    """
-    record = find_stored(folder, cell)
-    if record is None or record.done:
-        return record
-    again = terms.retry or record.status == "killed"
-    return None if again and record.finished < terms.since else record
-
-
-def _write(folder: Path, record: Record, patience: float) -> None:
-    """Write the record, waiting a while for room on a full disk."""
+def _write(store: Store, job: Job, record: Record, patience: float) -> None:
+    """Write a record. If the disk is full, wait for free space for a while."""
     end = time.monotonic() + patience
     while True:
         try:
-            write_record(folder, record)
+            store.write(job, record)
         except OSError:
             if time.monotonic() > end:
                 raise
@@ -193,15 +194,8 @@ def _write(folder: Path, record: Record, patience: float) -> None:
             return
 
 
-def _tidy(path: Path, aside: Path) -> None:
-    """Remove the checkpoint, the lock, and what writers left that were killed."""
-    litter = [*aside.parent.glob(f".{aside.name}*"), *path.parent.glob(f".{path.name}.*")]
-    for file in (*litter, *aside.parent.glob(f"{aside.name}.*")):
-        file.unlink(missing_ok=True)
-
-
-def _follow(alive: Any) -> None:
-    """End with the process that watches: nothing is ever sent, so anything read means it is gone."""
+def _exit_with_supervisor(connection: Connection) -> None:
+    """End this process when the supervising process is gone, which closes the connection."""
     with contextlib.suppress(EOFError, OSError):
-        alive.recv_bytes()
+        connection.recv_bytes()
     os._exit(1)

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from heterophily.runs.job import Job
 from heterophily.runs.record import Record
-from heterophily.runs.supervise import Outcome
+from heterophily.runs.worker import Outcome
 
 
 class Display:
@@ -17,15 +17,15 @@ class Display:
 
     def __init__(
         self,
-        found: Sequence[Record],
-        missing: Sequence[Job],
+        finished: Sequence[Record],
+        pending: Sequence[Job],
         *,
         workers: int,
         quiet: bool = False,
     ) -> None:
-        self.total, self.workers, self.quiet = len(found) + len(missing), workers, quiet
-        self.done = sum(record.done for record in found)
-        self.failed = len(found) - self.done
+        self.total, self.workers, self.quiet = len(finished) + len(pending), workers, quiet
+        self.done = sum(record.done for record in finished)
+        self.failed = len(finished) - self.done
         self.live = sys.stderr.isatty() and not quiet
         columns = (
             TextColumn("{task.description}"),
@@ -38,7 +38,9 @@ class Display:
         )
         console = Console(stderr=True)
         self.bar = Progress(*columns, console=console, disable=not self.live)
-        self.task = self.bar.add_task(self._words(), total=sum(c.cost for c in missing) or 1)
+        self.task = self.bar.add_task(
+            self._progress_text(), total=sum(c.cost for c in pending) or 1
+        )
 
     def __enter__(self) -> "Display":
         self.bar.start()
@@ -50,17 +52,17 @@ class Display:
     def __exit__(self, *reason: Any) -> None:
         self.bar.stop()
 
-    def show(self, outcome: Outcome) -> None:
+    def update(self, outcome: Outcome) -> None:
         """Take note of an outcome."""
-        if outcome.word in ("busy", "stopped"):
+        if outcome.status in ("busy", "stopped"):
             return
         good = outcome.record is not None and outcome.record.done
         self.done, self.failed = self.done + good, self.failed + (not good)
-        self.bar.update(self.task, advance=outcome.cell.cost, description=self._words())
+        self.bar.update(self.task, advance=outcome.job.cost, description=self._progress_text())
         if not self.quiet and (not self.live or not good):
-            self._line(f"[{self.done + self.failed}/{self.total}] {sentence(outcome)}")
+            self._line(f"[{self.done + self.failed}/{self.total}] {format_outcome(outcome)}")
 
-    def _words(self) -> str:
+    def _progress_text(self) -> str:
         left = self.total - self.done - self.failed
         running = min(self.workers, left)
         return (
@@ -74,16 +76,16 @@ class Display:
             print(text, file=sys.stderr, flush=True)
 
 
-def sentence(outcome: Outcome) -> str:
+def format_outcome(outcome: Outcome) -> str:
     """One line on what became of a cell."""
     record = outcome.record
-    if record is None or outcome.word:
-        return f"{outcome.cell}: its record could not be written, {outcome.reason}"
+    if record is None or outcome.status:
+        return f"{outcome.job}: its record could not be written, {outcome.reason}"
     if not record.done:
         last = (record.reason.strip().splitlines() or [""])[-1]
-        return f"{outcome.cell}: failed ({record.status}), {last}"
+        return f"{outcome.job}: failed ({record.status}), {last}"
     run = record.run
     return (
-        f"{outcome.cell}: test {record.score():.2%}, validation {record.score('val'):.2%}, "
+        f"{outcome.job}: test {record.score():.2%}, validation {record.score('val'):.2%}, "
         f"{run['n_epochs']} epochs in {run['seconds']:.1f} s"
     )

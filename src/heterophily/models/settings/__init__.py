@@ -1,7 +1,7 @@
 """Tuned settings: one TOML file per model, one table per dataset.
 
-A setting has one home: the recipe's default, then the table of the dataset, then what the user says. The
-table is the committed one, or that of a file of the user's own.
+A setting comes from the method's default, then from the table of the dataset, then from the user. The
+table is the bundled one, or that of a file of the user.
 """
 
 import tomllib
@@ -11,44 +11,55 @@ from pathlib import Path
 from typing import Any
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.types import Settings
 
-SOURCE = "source"  # where a table comes from; not a setting
+SOURCE = "source"  # key of a table: where its settings come from
 Tables = Mapping[str, Mapping[str, Any]]  # settings per dataset
 
 
-def tuned(model: str, dataset: str, own: Tables | None = None) -> dict[str, Any]:
-    """The settings of a model for a dataset, with their preset; empty if there are none."""
-    table = dict(_table(model, dataset, own))
+def merge_settings(
+    model: str, dataset: str, user_tables: Tables | None = None, overrides: Settings | None = None
+) -> tuple[dict[str, Any], str]:
+    """Return the settings of a model for a dataset, with their preset, and where they come from.
+
+    The result contains only settings of the table and of `overrides`; the method has defaults for the others.
+    """
+    values = {**tuned(model, dataset, user_tables), **(overrides or {})}
+    return values, "command line" if overrides else source_of(model, dataset, user_tables)
+
+
+def tuned(model: str, dataset: str, user_tables: Tables | None = None) -> dict[str, Any]:
+    """Return the settings of a table, with their preset; empty if the dataset has no table."""
+    table = dict(_table(model, dataset, user_tables))
     table.pop(SOURCE, None)
     return table
 
 
-def source_of(model: str, dataset: str, own: Tables | None = None) -> str:
-    """Where the settings come from, or `defaults`."""
-    unnamed = "file" if own and dataset in own else "defaults"
-    return str(_table(model, dataset, own).get(SOURCE, unnamed))
+def source_of(model: str, dataset: str, user_tables: Tables | None = None) -> str:
+    """Return where the settings of a table come from, or `defaults`."""
+    unnamed = "file" if user_tables and dataset in user_tables else "defaults"
+    return str(_table(model, dataset, user_tables).get(SOURCE, unnamed))
 
 
-def _table(model: str, dataset: str, own: Tables | None) -> Mapping[str, Any]:
-    if own and dataset in own:
-        return own[dataset]
+def _table(model: str, dataset: str, user_tables: Tables | None) -> Mapping[str, Any]:
+    if user_tables and dataset in user_tables:
+        return user_tables[dataset]
     path = files("heterophily.models.settings") / f"{model}.toml"
-    tables = tomllib.loads(path.read_text()) if path.is_file() else {}
-    found: Mapping[str, Any] = tables.get(dataset, {})
-    return found
+    tables: Tables = tomllib.loads(path.read_text()) if path.is_file() else {}
+    return tables.get(dataset, {})
 
 
 def read_settings(path: Path, *, datasets: Sequence[str] | None = None) -> Tables:
-    """The tables of a file of one's own, of which one at least must be for one of the `datasets`."""
+    """Return the tables of a settings file, at least one of which must be for one of the `datasets`."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise HeterophilyError(f"{path} is not readable TOML: {error}") from error
     if not all(isinstance(table, dict) for table in tables.values()):
-        raise HeterophilyError(f"{path} is no file of settings: values must stand in tables")
+        raise HeterophilyError(f"{path} is not a settings file: expected one [table] per dataset")
     if datasets is not None and not set(tables) & set(datasets):
         raise HeterophilyError(
-            f"{path} has settings for {', '.join(tables) or 'no dataset'}, none for "
-            f"{', '.join(datasets)}; give the file another table, or another file"
+            f"{path} has settings for {', '.join(tables) or 'no dataset'}, but not for "
+            f"{', '.join(datasets)}; add a table or use another file"
         )
     return tables

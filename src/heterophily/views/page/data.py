@@ -118,12 +118,12 @@ def curves_of(results: Results, dataset: str) -> tuple[dict[str, Learned], str]:
     splits = set()
     for model in results.table.models:
         runs = [r for r in results.cells.get((model, dataset), ()) if r.done and r.run.get("curve")]
-        runs = [r for r in runs if r.run["curve"].get(VAL_SCORES)]
+        runs = [r for r in runs if r.run["curve"].get("val_accuracy")]
         if runs:
             first = min(runs, key=lambda r: (r.split.zfill(9), r.seed))
             curve = first.run["curve"]
             best = int(first.run.get("best_epoch", -1))
-            found[model] = Learned(curve.get("loss", []), curve[VAL_SCORES], best)
+            found[model] = Learned(curve.get("loss", []), curve["val_accuracy"], best)
             splits.add(first.split)
     said = f"Split {splits.pop()}." if len(splits) == 1 else "First split of each method."
     return found, said if found else ""

@@ -1,7 +1,7 @@
 """What the templates are filled with: the leaderboard, a panel per dataset, and the facts of a graph."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -170,8 +170,8 @@ def method_row(results: Results, entry: Entry) -> dict[str, Any]:
         "paper": _printed(entry),
         "difference": "–" if entry.difference is None else signed(entry.difference),
         "verdict": data.verdict_text(entry),
-        "ms": _mean(done, "milliseconds_per_epoch", ".1f"),
-        "memory": _mean(done, "peak_memory", ",.0f"),
+        "ms": _mean((r.run.get("milliseconds_per_epoch") for r in done), ".1f"),
+        "memory": _mean((r.run.get("peak_memory") for r in done), ",.0f"),
         "parameters": f"{first.parameters:,}" if first and first.parameters else "–",
         "settings": {} if first is None else {k: _value(v) for k, v in first.settings.items()},
         "origin": "" if first is None else f"source {first.source}, preset {first.preset}",
@@ -188,8 +188,8 @@ def _printed(entry: Entry) -> str:
     return "OOM" if published.mean is None else f"{published.mean:.2f} ± {published.std:.2f}"
 
 
-def _mean(runs: Sequence[Record], name: str, form: str) -> str:
-    known = [float(run.run[name]) for run in runs if run.run.get(name)]
+def _mean(values: Iterable[float | None], form: str) -> str:
+    known = [value for value in values if value]
     return format(fmean(known), form) if known else "–"
 
 

@@ -1,0 +1,92 @@
+"""The jobs of a benchmark: models × datasets × splits."""
+
+from collections.abc import Iterable, Mapping
+
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
+from heterophily.core.types import Settings
+from heterophily.data.catalog import CATALOG
+from heterophily.models import find_recipe
+from heterophily.models.settings import Tables, merge_settings
+from heterophily.runs.job import Job, absolute_path, make_job, parse_splits
+
+# The columns and rows of the paper's table, in its order.
+MODELS = (
+    "mlp",
+    "gcn",
+    "gat",
+    "gcnii",
+    "h2gcn",
+    "mixhop",
+    "gbk-gnn",
+    "ggcn",
+    "glognn",
+    "hog-gcn",
+    "gpr-gnn",
+    "acm-gcn",
+    "ordered-gnn",
+    "cmgnn",
+)
+DATASETS = tuple(name for name, dataset in CATALOG.items() if dataset.in_paper)
+
+
+def plan(
+    models: Iterable[str],
+    graphs: Mapping[str, Graph],
+    *,
+    splits: str = "all",
+    seed: int = 0,
+    settings: Settings | None = None,
+    user_tables: Mapping[str, Tables] | None = None,
+) -> list[Job]:
+    """Return all jobs, cheapest first. The run on the i-th split of a graph has the seed `seed` + i.
+
+    A setting comes from the method, then from the table of the dataset, then from `settings`. The table is
+    the bundled one, unless `user_tables` has one for the name of the method.
+    """
+    methods = {absolute_path(model): find_recipe(model).name for model in models}
+    _check_distinct("models", methods)
+    _check_distinct("graphs", {source: graph.name for source, graph in graphs.items()})
+    jobs = []
+    for model, name in methods.items():
+        tables = (user_tables or {}).get(name)
+        for source, graph in graphs.items():
+            values, origin = merge_settings(name, graph.name, tables, settings)
+            for split in parse_splits(graph, splits):
+                _check_scored(graph, split)
+                number = seed + list(graph.splits).index(split)
+                job = make_job(
+                    model, graph, split, seed=number, settings=values, source=source, origin=origin
+                )
+                jobs.append(job)
+    return sorted(jobs, key=lambda job: job.cost)
+
+
+def _check_scored(graph: Graph, name: str) -> None:
+    """Reject a split on which training cannot stop early or models cannot be compared."""
+    parts = graph.split(name).parts
+    for part, purpose in (("val", "for early stopping"), ("test", "to compare models")):
+        if not bool(graph.labeled[parts[part]].any()):
+            raise HeterophilyError(
+                f"split {name} of {graph.name} has no labeled {part} nodes {purpose}; add some "
+                "(random_splits creates splits), or use `fit`, which does not require them"
+            )
+
+
+def _check_distinct(kind: str, names: Mapping[str, str]) -> None:
+    """Reject two models or graphs with the same name, which a table could not distinguish."""
+    owners: dict[str, str] = {}
+    for path, name in names.items():
+        if owners.setdefault(name, path) != path:
+            raise HeterophilyError(
+                f'two {kind} have the name "{name}": {owners[name]} and {path}; rename one of them'
+            )
+
+
+def parse_names(text: str, everything: Iterable[str]) -> list[str]:
+    """Return the names in `all` or a comma-separated list, without repetition."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    expanded = [n for name in names for n in (everything if name == "all" else (name,))]
+    if not expanded:
+        raise HeterophilyError(f"expected comma-separated names or all, got {text!r}")
+    return list(dict.fromkeys(expanded))
