@@ -9,17 +9,17 @@ from heterophily.models import REGISTRY
 from heterophily.models.cmgnn import WITHOUT_BOTH
 from heterophily.studies import ablation
 from heterophily.studies.ablation import changes, study_ablation, variants_of, works
-from heterophily.studies.tidy import Study, values_of, where
+from heterophily.studies.tidy import Study, filter_rows, unique_values
 
 PAPER = ["full", "without supplementary messages", "without discrimination loss", "without both"]
 
 
 def test_cmgnn_loses_what_it_loses_in_the_paper(graph, short):
     study = short(study_ablation, graph)
-    assert values_of(study.rows, "variant") == PAPER
+    assert unique_values(study.rows, "variant") == PAPER
     assert {row["model"] for row in study.rows} == {"cmgnn"}
     assert len(study.rows) == 4 * 2
-    weights = {v: where(study.rows, variant=v)[0]["parameters"] for v in PAPER}
+    weights = {v: filter_rows(study.rows, variant=v)[0]["parameters"] for v in PAPER}
     assert weights["without both"] < weights["full"] == weights["without discrimination loss"]
     assert weights["without both"] == weights["without supplementary messages"]
 
@@ -89,7 +89,7 @@ def test_what_does_not_work_is_noticed(graph):
 
 def test_own_variants(graph, short):
     study = short(study_ablation, graph, variants={"full": REGISTRY["cmgnn"], "bare": WITHOUT_BOTH})
-    assert values_of(study.rows, "variant") == ["full", "bare"]
+    assert unique_values(study.rows, "variant") == ["full", "bare"]
 
 
 def rows(dataset, **accuracies):

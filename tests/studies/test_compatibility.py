@@ -6,7 +6,7 @@ from heterophily.core.compatibility import observed_compatibility
 from heterophily.studies import compatibility
 from heterophily.studies.compatibility import START, study_compatibility
 from heterophily.studies.matrices import matrix_of, matrix_rows
-from heterophily.studies.tidy import Study, values_of, where
+from heterophily.studies.tidy import Study, filter_rows, unique_values
 from heterophily.training.trainer import train
 
 
@@ -36,14 +36,14 @@ def test_a_matrix_comes_back_from_its_rows():
 
 def test_matrices_of_the_first_split_and_their_distance(graph, study):
     table = study.tables["matrices"]
-    assert values_of(table, "split") == ["0"]
+    assert unique_values(table, "split") == ["0"]
     for model in ("cmgnn", "gcn"):
-        rows = where(table, model=model)
-        shown, names = matrix_of(where(rows, kind="observed"))
+        rows = filter_rows(table, model=model)
+        shown, names = matrix_of(filter_rows(rows, kind="observed"))
         assert names == ["ape", "bee", "cat"]
         np.testing.assert_allclose(shown, observed(graph), rtol=1e-5)
-        estimated, _ = matrix_of(where(rows, kind="estimated"))
-        (row,) = where(study.rows, model=model, split="0")
+        estimated, _ = matrix_of(filter_rows(rows, kind="estimated"))
+        (row,) = filter_rows(study.rows, model=model, split="0")
         assert row["distance"] == pytest.approx(
             np.abs(estimated - observed(graph)).mean(), rel=1e-4
         )
@@ -53,13 +53,13 @@ def test_the_estimate_is_that_of_the_kept_state(graph, study):
     split = graph.split("0")
     options = {"split": split, "seed": 0, "device": "cpu", "max_epochs": 12, "width": 8}
     network, _ = train("cmgnn", graph, **options)
-    rows = where(study.tables["matrices"], model="cmgnn", kind="estimated")
+    rows = filter_rows(study.tables["matrices"], model="cmgnn", kind="estimated")
     np.testing.assert_allclose(matrix_of(rows)[0], network.mind.compatibility, rtol=1e-4)
     network, _ = train("gcn", graph, **options)
     with torch.no_grad():
         predicted = network(graph).argmax(dim=1)
     of_predictions = observed_compatibility(graph.symmetric, predicted, 3)
-    rows = where(study.tables["matrices"], model="gcn", kind="estimated")
+    rows = filter_rows(study.tables["matrices"], model="gcn", kind="estimated")
     np.testing.assert_allclose(matrix_of(rows)[0], of_predictions, rtol=1e-4)
 
 
@@ -85,7 +85,7 @@ def test_the_trace_begins_with_training_labels_and_has_every_improvement(graph, 
         width=8,
         on_improvement=watch,
     )
-    trace = where(study.tables["trace"], model=model, split="0")
+    trace = filter_rows(study.tables["trace"], model=model, split="0")
     assert [row["epoch"] for row in trace] == [START, *(epoch for epoch, _ in seen)]
     found = [row["distance"] for row in trace[1:]]
     np.testing.assert_allclose(found, [moved for _, moved in seen], rtol=1e-4)
@@ -109,10 +109,10 @@ def test_the_trace_begins_with_training_labels_and_has_every_improvement(graph, 
 def test_the_summary_has_start_and_end(study):
     first, second = compatibility.summary(study)
     assert (first["model"], second["model"]) == ("cmgnn", "gcn")
-    ends = [row["distance"] for row in where(study.rows, model="gcn")]
+    ends = [row["distance"] for row in filter_rows(study.rows, model="gcn")]
     assert second["end"] == pytest.approx(np.mean(ends))
     assert second["n_splits"] == 2
-    starts = where(study.tables["trace"], model="gcn", epoch=START)
+    starts = filter_rows(study.tables["trace"], model="gcn", epoch=START)
     assert second["start"] == pytest.approx(np.mean([row["distance"] for row in starts]))
 
 

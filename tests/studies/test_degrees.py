@@ -4,7 +4,7 @@ import torch
 
 from heterophily.studies import degrees
 from heterophily.studies.degrees import degree_groups, group_names, study_degrees
-from heterophily.studies.tidy import Study, values_of, where
+from heterophily.studies.tidy import Study, filter_rows, unique_values
 from heterophily.training.trainer import train
 
 
@@ -37,14 +37,14 @@ def test_names_of_groups():
 
 def test_rows_against_a_computation_by_hand(graph, short):
     study = short(study_degrees, graph, ["gcn", "mlp"])
-    assert values_of(study.rows, "model") == ["gcn", "mlp"]
+    assert unique_values(study.rows, "model") == ["gcn", "mlp"]
     assert len(study.rows) == 2 * 2 * 5
     split = graph.split("1")
     network, run = train("gcn", graph, split=split, seed=1, device="cpu", max_epochs=4, width=8)
     with torch.no_grad():
         right = network(graph).argmax(dim=1) == graph.labels
     order = sorted(split.test.tolist(), key=lambda node: (int(graph.degrees[node]), node))
-    rows = where(study.rows, model="gcn", split="1")
+    rows = filter_rows(study.rows, model="gcn", split="1")
     start = 0
     for row in rows:
         nodes = order[start : start + row["n_nodes"]]

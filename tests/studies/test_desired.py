@@ -11,7 +11,7 @@ from heterophily.models import REGISTRY
 from heterophily.studies import desired
 from heterophily.studies.desired import desired_compatibility, mixing_weights, study_desired, way_of
 from heterophily.studies.matrices import matrix_of
-from heterophily.studies.tidy import Study, where
+from heterophily.studies.tidy import Study, filter_rows
 
 WAYS = {
     "propagation": ["appnp", "gpr-gnn"],
@@ -147,11 +147,11 @@ def test_rows_and_figures(graph, short, tmp_path):
     study = short(study_desired, graph, out=tmp_path)
     assert len(study.rows) == 2 * 2
     for model in ("acm-gcn", "gpr-gnn"):
-        table = where(study.tables["matrices"], model=model)
+        table = filter_rows(study.tables["matrices"], model=model)
         assert {row["split"] for row in table} == {"0"}
-        (row,) = where(study.rows, model=model, split="0")
+        (row,) = filter_rows(study.rows, model=model, split="0")
         for kind in ("observed", "desired"):
-            matrix, _ = matrix_of(where(table, kind=kind))
+            matrix, _ = matrix_of(filter_rows(table, kind=kind))
             told = discriminability(torch.from_numpy(matrix))
             assert row[f"discriminability_{kind}"] == pytest.approx(told, abs=1e-4)
     (path,) = desired.draw(Study.opened("desired", tmp_path), tmp_path)

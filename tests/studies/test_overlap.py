@@ -10,7 +10,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.studies import overlap
 from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.overlap import positions, study_overlap
-from heterophily.studies.tidy import Study, values_of, where
+from heterophily.studies.tidy import Study, filter_rows, unique_values
 
 
 def hoods(graph):
@@ -39,9 +39,9 @@ def test_overlap_of_a_group_by_hand(graph, monkeypatch):
         "all": nodes,
         **dict(zip(group_names(), degree_groups(graph.degrees, nodes), strict=True)),
     }
-    assert values_of(study.rows, "group") == list(groups)
+    assert unique_values(study.rows, "group") == list(groups)
     for name, members in groups.items():
-        rows = where(study.rows, group=name)
+        rows = filter_rows(study.rows, group=name)
         assert [(r["class_a"], r["class_b"]) for r in rows] == [
             ("ape", "bee"),
             ("ape", "cat"),
@@ -70,7 +70,7 @@ def test_few_nodes_have_no_overlap(graph):
 
 
 def test_distributions_by_hand(graph):
-    rows = where(study_overlap(graph).tables["distribution"], group="all", node_class="bee")
+    rows = filter_rows(study_overlap(graph).tables["distribution"], group="all", node_class="bee")
     shares = hoods(graph)[(graph.labels == 1) & (graph.degrees > 0)]
     for row, k in zip(rows, range(3), strict=True):
         assert row["mean"] == pytest.approx(shares[:, k].mean(), abs=1e-5)
@@ -90,17 +90,17 @@ def test_the_class_means_lie_at_one_and_zero(graph):
 
 def test_the_histogram_has_every_node_of_the_two_classes(graph):
     table = study_overlap(graph, ("cat", "ape")).tables["histogram"]
-    assert values_of(table, "node_class") == ["cat", "ape"]
-    for name in values_of(table, "node_class"):
+    assert unique_values(table, "node_class") == ["cat", "ape"]
+    for name in unique_values(table, "node_class"):
         for group in ("all", *group_names()):
-            bars = where(table, node_class=name, group=group)
+            bars = filter_rows(table, node_class=name, group=group)
             assert sum(row["share"] for row in bars) == pytest.approx(1, abs=1e-4)
             assert all(a["high"] == b["low"] for a, b in pairwise(bars))
 
 
 def test_the_two_largest_classes_are_drawn_unless_told(graph):
     larger = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4)], labels=[2, 0, 2, 1, 1])
-    assert values_of(study_overlap(larger).tables["histogram"], "node_class") == ["1", "2"]
+    assert unique_values(study_overlap(larger).tables["histogram"], "node_class") == ["1", "2"]
     with pytest.raises(HeterophilyError, match='unknown class of zoo "dog"'):
         study_overlap(graph, ("cat", "dog"))
     with pytest.raises(HeterophilyError, match="no edges to labelled nodes"):
@@ -112,7 +112,7 @@ def test_rows_of_other_graphs_stay_and_figures_are_drawn_from_them(graph, tmp_pa
     study_overlap(graph.replace(name="two"), out=tmp_path)
     study_overlap(graph, out=tmp_path)
     study = Study.opened("overlap", tmp_path)
-    assert sorted(values_of(study.rows, "dataset")) == ["two", "zoo"]
+    assert sorted(unique_values(study.rows, "dataset")) == ["two", "zoo"]
     assert len(study.rows) == 2 * 6 * 3
     paths = overlap.draw(study, tmp_path)
     assert sorted(path.name for path in paths) == ["overlap-two.png", "overlap-zoo.png"]

@@ -17,7 +17,7 @@ from heterophily.studies.runtime import (
     study_runtime,
     study_scaling,
 )
-from heterophily.studies.tidy import Study, values_of, where
+from heterophily.studies.tidy import Study, filter_rows, unique_values
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_the_scaling_study_has_a_row_per_size_and_method(here, tmp_path):
     assert [(r["n_nodes"], r["model"]) for r in study.rows] == [
         (100, "mlp"), (100, "gcn"), (300, "mlp"), (300, "gcn")
     ]  # fmt: skip
-    assert values_of(study.rows, "dataset") == ["100 nodes", "300 nodes"]
+    assert unique_values(study.rows, "dataset") == ["100 nodes", "300 nodes"]
     (path,) = runtime.draw_scaling(Study.opened("scaling", tmp_path), tmp_path)
     assert path.stat().st_size > 5_000
 
@@ -211,4 +211,4 @@ def test_the_papers_times_stand_beside():
 def test_a_graph_without_splits_can_be_measured(here):
     bare = Graph.from_edges([(0, 1), (1, 2)] * 5, np.eye(20), labels=np.arange(20) % 2, name="bare")
     study = study_runtime(bare, ["mlp"], n_epochs=1)
-    assert where(study.rows, dataset="bare")[0]["milliseconds"] > 0
+    assert filter_rows(study.rows, dataset="bare")[0]["milliseconds"] > 0

@@ -8,7 +8,7 @@ from heterophily.data.synthetic import digits, synthetic_graph
 from heterophily.models.settings import tuned
 from heterophily.studies import synthetic
 from heterophily.studies.synthetic import study_sweep, study_synthetic, swept_graph
-from heterophily.studies.tidy import Study, values_of, where
+from heterophily.studies.tidy import Study, filter_rows, unique_values
 
 SHORT = {"max_epochs": 2, "width": 8}
 
@@ -25,7 +25,7 @@ def study(base):
 
 def test_twelve_graphs_for_each_method(study):
     for model in ("gcn", "mlp"):
-        rows = where(study.rows, model=model)
+        rows = filter_rows(study.rows, model=model)
         cells = {(row["homophily"], row["pattern"], row["degree"]) for row in rows}
         assert cells == {
             (h, p, d) for h in (0.2, 0.5, 0.8) for p in ("easy", "hard") for d in (4, 18)
@@ -34,14 +34,14 @@ def test_twelve_graphs_for_each_method(study):
 
 
 def test_features_alone_give_one_run_for_all_graphs(study):
-    mlp, gcn = where(study.rows, model="mlp"), where(study.rows, model="gcn")
-    assert len(values_of(mlp, "run")) == len(values_of(mlp, "test_accuracy")) == 1
-    assert len(values_of(gcn, "run")) == 12
-    assert values_of(mlp, "discriminability") == values_of(gcn, "discriminability")
+    mlp, gcn = filter_rows(study.rows, model="mlp"), filter_rows(study.rows, model="gcn")
+    assert len(unique_values(mlp, "run")) == len(unique_values(mlp, "test_accuracy")) == 1
+    assert len(unique_values(gcn, "run")) == 12
+    assert unique_values(mlp, "discriminability") == unique_values(gcn, "discriminability")
 
 
 def test_rows_carry_what_the_graph_is_like(base, study):
-    (row,) = where(study.rows, model="gcn", homophily=0.5, pattern="easy", degree=18)
+    (row,) = filter_rows(study.rows, model="gcn", homophily=0.5, pattern="easy", degree=18)
     graph = synthetic_graph(base, homophily=0.5, pattern="easy", degree=18)
     matrix = observed_compatibility(graph.symmetric, graph.labels, 10)
     assert row["discriminability"] == pytest.approx(discriminability(matrix), rel=1e-4)
@@ -131,7 +131,7 @@ def test_the_figure_has_a_line_per_kind_and_one_for_features_alone(study, tmp_pa
     assert [axes.get_title() for axes in shown[0].axes] == ["degree 18", "degree 4"]
     drawn = shown[0].axes[0].lines[1].get_ydata()
     rows = [
-        where(study.rows, model="gcn", pattern="hard", degree=18, homophily=h)[0]
+        filter_rows(study.rows, model="gcn", pattern="hard", degree=18, homophily=h)[0]
         for h in (0.2, 0.5, 0.8)
     ]
     np.testing.assert_allclose(drawn, [row["test_accuracy"] for row in rows])

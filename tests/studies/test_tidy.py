@@ -11,11 +11,11 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.studies.tidy import (
     Study,
     deviation_of,
+    filter_rows,
     mean_of,
     read_rows,
     tidy,
-    values_of,
-    where,
+    unique_values,
     write_rows,
 )
 
@@ -64,14 +64,14 @@ def test_summaries_leave_out_missing_numbers():
     assert mean_of(rows, "x") == 2.5
     assert deviation_of(rows, "x") == pytest.approx(4.5**0.5)  # the sample's, with n - 1
     assert mean_of(rows, "y") is deviation_of(rows, "y") is deviation_of(rows[:1], "x") is None
-    assert values_of([{"x": 2}, {"x": 1}, {"x": 2}], "x") == [2, 1]
-    assert where(rows, x=4.0) == [{"x": 4.0}]
+    assert unique_values([{"x": 2}, {"x": 1}, {"x": 2}], "x") == [2, 1]
+    assert filter_rows(rows, x=4.0) == [{"x": 4.0}]
 
 
 def test_a_study_keeps_tables_apart_and_reads_them_again(tmp_path):
     study = Study.opened("degrees", tmp_path)
-    study.put("", [{"dataset": "a", "x": 1}], same=["dataset"])
-    study.put("more", [{"dataset": "a", "y": 2}], same=["dataset"])
+    study.replace_rows("", [{"dataset": "a", "x": 1}], same=["dataset"])
+    study.replace_rows("more", [{"dataset": "a", "y": 2}], same=["dataset"])
     study.write()
     write_rows([{"z": 3}], tmp_path / "degreesque.json")
     again = Study.opened("degrees", tmp_path)
@@ -88,8 +88,8 @@ def test_given_tables_take_the_place_of_those_in_the_folder(tmp_path):
 
 def test_new_rows_take_the_place_of_those_they_agree_with(tmp_path):
     study = Study.opened("s")
-    study.put("", [{"a": 1, "b": 1, "x": 0}, {"a": 1, "b": 2, "x": 0}], same=["a", "b"])
-    study.put("", [{"a": 1, "b": 2, "x": 5}, {"a": 1, "b": 2, "x": 6}], same=["a", "b"])
+    study.replace_rows("", [{"a": 1, "b": 1, "x": 0}, {"a": 1, "b": 2, "x": 0}], same=["a", "b"])
+    study.replace_rows("", [{"a": 1, "b": 2, "x": 5}, {"a": 1, "b": 2, "x": 6}], same=["a", "b"])
     assert [row["x"] for row in study.rows] == [0, 5, 6]
     study.write()
     assert study.paths() == []
@@ -109,35 +109,35 @@ def test_the_main_table_is_written_last(tmp_path, monkeypatch):
 def test_two_commands_on_one_folder_keep_the_rows_of_both(tmp_path):
     first, second = Study.opened("s", tmp_path), Study.opened("s", tmp_path)
     for study, model in ((first, "gcn"), (second, "mlp"), (first, "gat")):
-        study.put("", [{"model": model, "x": 1}], same=["model"])
-        study.put("more", [{"model": model, "y": 2}], same=["model"])
+        study.replace_rows("", [{"model": model, "x": 1}], same=["model"])
+        study.replace_rows("more", [{"model": model, "y": 2}], same=["model"])
         study.write()
     for table in ("", "more"):
         kept = Study.opened("s", tmp_path).tables[table]
         assert [row["model"] for row in kept] == ["gcn", "mlp", "gat"]
     assert first.tables == Study.opened("s", tmp_path).tables
-    second.put("", [{"model": "gat", "x": 5}], same=["model"])
+    second.replace_rows("", [{"model": "gat", "x": 5}], same=["model"])
     second.write()
-    assert where(Study.opened("s", tmp_path).rows, model="gat") == [{"model": "gat", "x": 5}]
+    assert filter_rows(Study.opened("s", tmp_path).rows, model="gat") == [{"model": "gat", "x": 5}]
 
 
 def test_rows_that_another_command_dropped_do_not_come_back(tmp_path):
     begun = Study.opened("s", tmp_path)
-    begun.put("", [{"model": m, "x": 1} for m in ("gcn", "mlp")], same=["model"])
+    begun.replace_rows("", [{"model": m, "x": 1} for m in ("gcn", "mlp")], same=["model"])
     begun.write()
     late, other = Study.opened("s", tmp_path), Study.opened("s", tmp_path)
-    other.keep(lambda row: row["model"] != "mlp")
+    other.drop_rows_unless(lambda row: row["model"] != "mlp")
     other.write()
-    late.put("", [{"model": "gat", "x": 1}], same=["model"])
+    late.replace_rows("", [{"model": "gat", "x": 1}], same=["model"])
     late.write()
-    assert values_of(Study.opened("s", tmp_path).rows, "model") == ["gcn", "gat"]
+    assert unique_values(Study.opened("s", tmp_path).rows, "model") == ["gcn", "gat"]
 
 
 def test_many_at_once_lose_nothing(tmp_path):
     def command(name):
         study = Study.opened("s", tmp_path)
         for i in range(5):
-            study.put("", [{"model": name, "split": i}], same=["model", "split"])
+            study.replace_rows("", [{"model": name, "split": i}], same=["model", "split"])
             study.write()
 
     with ThreadPoolExecutor(4) as pool:
@@ -151,7 +151,7 @@ def test_many_at_once_lose_nothing(tmp_path):
 
 def test_what_could_not_be_written_is_written_the_next_time(tmp_path, monkeypatch):
     study = Study.opened("s", tmp_path)
-    study.put("", [{"x": 1}], same=["x"])
+    study.replace_rows("", [{"x": 1}], same=["x"])
 
     def full(rows, path):
         raise OSError("no room")

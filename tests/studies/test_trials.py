@@ -11,7 +11,7 @@ from heterophily.models import REGISTRY
 from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
 from heterophily.models.settings import tuned
 from heterophily.models.simp_gcn import SIMP_GCN
-from heterophily.studies.tidy import Study, where
+from heterophily.studies.tidy import Study, filter_rows
 from heterophily.studies.trials import run_trials, splits_of, trials_of
 from heterophily.training.trainer import train
 
@@ -95,7 +95,7 @@ def test_rows_under_other_settings_are_dropped_and_other_cells_stay(graph, tmp_p
     go("gcn", 3)
     study = go("gcn", 1, width=9)
     assert [row["model"] for row in study.rows] == ["mlp", "gcn"]
-    assert len(where(study.tables["more"], model="gcn")) == 2
+    assert len(filter_rows(study.tables["more"], model="gcn")) == 2
     assert Study.opened("s", tmp_path).tables == study.tables
 
 
@@ -196,7 +196,10 @@ def test_equal_runs_are_trained_once_and_told_twice(graph):
     run_trials(trials, count, study, paper=lambda row: {"full": 1.0}.get(row["variant"], 2.0))
     assert len(counted) == 2
     assert len(study.rows) == 4
-    full, other = where(study.rows, variant="full"), where(study.rows, variant="without loss")
+    full, other = (
+        filter_rows(study.rows, variant="full"),
+        filter_rows(study.rows, variant="without loss"),
+    )
     assert [r["test_accuracy"] for r in full] == [r["test_accuracy"] for r in other]
     assert {r["paper"] for r in full} == {1.0}
     assert {r["paper"] for r in other} == {2.0}

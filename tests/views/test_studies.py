@@ -20,7 +20,7 @@ def folder(tmp_path):
 
     def put(name, *rows, table=""):
         study = Study.opened(name, tmp_path)
-        study.put(table, [{**RUN, **row} for row in rows], same=())
+        study.replace_rows(table, [{**RUN, **row} for row in rows], same=())
         study.write()
 
     cell = {"dataset": "actor", "model": "cmgnn"}

@@ -146,14 +146,14 @@ def desired(
 ) -> None:
     """The compatibility matrix that a trained method effectively aggregates with."""
     from heterophily.studies import desired as module
-    from heterophily.studies.tidy import mean_of, values_of, where
+    from heterophily.studies.tidy import filter_rows, mean_of, unique_values
 
     options = _options(splits, seed, workers, device, settings, keep)
     names = pieces(models)
     found = _each(graphs, nodes, lambda g: module.study_desired(g, names, out=out, **options))
-    for dataset in values_of(found.rows, "dataset"):
-        for model in values_of(where(found.rows, dataset=dataset), "model"):
-            rows = where(found.rows, dataset=dataset, model=model)
+    for dataset in unique_values(found.rows, "dataset"):
+        for model in unique_values(filter_rows(found.rows, dataset=dataset), "model"):
+            rows = filter_rows(found.rows, dataset=dataset, model=model)
             kinds = ("observed", "desired")
             before, after = (mean_of(rows, f"discriminability_{kind}") for kind in kinds)
             typer.echo(f"{dataset}, {model}: discriminability {before:.3f} → {after:.3f}")
@@ -210,15 +210,17 @@ def overlap(
     """How far the neighborhoods of two classes are the same, by degree."""
     from heterophily.core.errors import HeterophilyError
     from heterophily.studies import overlap as module
-    from heterophily.studies.tidy import mean_of, values_of, where
+    from heterophily.studies.tidy import filter_rows, mean_of, unique_values
 
     pair: Any = None if classes is None else tuple(pieces(classes))
     if pair is not None and len(pair) != 2:
         raise HeterophilyError(f"--classes takes two names with a comma between, got {classes!r}")
     found = _each(graphs, nodes, lambda g: module.study_overlap(g, pair, out=out))
-    for dataset in values_of(found.rows, "dataset"):
-        rows = where(found.rows, dataset=dataset)
-        every = [mean_of(where(rows, group=g), "overlap") for g in values_of(rows, "group")]
+    for dataset in unique_values(found.rows, "dataset"):
+        rows = filter_rows(found.rows, dataset=dataset)
+        every = [
+            mean_of(filter_rows(rows, group=g), "overlap") for g in unique_values(rows, "group")
+        ]
         shown = ", ".join("–" if v is None else f"{v:.2f}" for v in every[1:])
         typer.echo(f"{dataset}: mean overlap {every[0]:.2f}; by degree, lowest first: {shown}")
     _finish(found, module.draw, figures)

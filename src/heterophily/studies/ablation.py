@@ -25,7 +25,7 @@ from heterophily.models import find_recipe
 from heterophily.models.building import build
 from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
 from heterophily.models.settings import tuned
-from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
+from heterophily.studies.tidy import Row, Rows, Study, filter_rows, mean_of, unique_values
 from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
 
 NAME = "ablation"
@@ -197,12 +197,12 @@ def _without_structure(recipe: Recipe, decided: Recipe) -> dict[str, Recipe]:
 def changes(rows: Rows) -> Rows:
     """Mean accuracy of each variant minus that of the full method, ours and the paper's."""
     found: Rows = []
-    for dataset in values_of(rows, "dataset"):
-        for model in values_of(where(rows, dataset=dataset), "model"):
-            cell = where(rows, dataset=dataset, model=model)
-            full, theirs = _levels(where(cell, variant=FULL))
-            for variant in values_of(cell, "variant"):
-                ours, printed = _levels(where(cell, variant=variant))
+    for dataset in unique_values(rows, "dataset"):
+        for model in unique_values(filter_rows(rows, dataset=dataset), "model"):
+            cell = filter_rows(rows, dataset=dataset, model=model)
+            full, theirs = _levels(filter_rows(cell, variant=FULL))
+            for variant in unique_values(cell, "variant"):
+                ours, printed = _levels(filter_rows(cell, variant=variant))
                 if variant == FULL or ours is None or full is None:
                     continue
                 known = theirs is not None and printed is not None
@@ -228,9 +228,9 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     from heterophily.views.figures import save_figure
 
     paths = []
-    for model in values_of(study.rows, "model"):
-        rows = changes(where(study.rows, model=model))
-        datasets, variants = values_of(rows, "dataset"), values_of(rows, "variant")
+    for model in unique_values(study.rows, "model"):
+        rows = changes(filter_rows(study.rows, model=model))
+        datasets, variants = unique_values(rows, "dataset"), unique_values(rows, "variant")
         if not rows:
             continue
         width = max(6.0, 1.2 + 0.35 * len(datasets) * (len(variants) + 1))
@@ -238,7 +238,7 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
         step = 0.8 / len(variants)
         for i, variant in enumerate(variants):
             at = {d: datasets.index(d) + (i - (len(variants) - 1) / 2) * step for d in datasets}
-            bars = where(rows, variant=variant)
+            bars = filter_rows(rows, variant=variant)
             places, heights = [at[r["dataset"]] for r in bars], [r["change"] for r in bars]
             axes.bar(places, heights, width=0.9 * step, color=color(i), label=variant)
             printed = [(at[r["dataset"]], r["paper"]) for r in bars if r["paper"] is not None]

@@ -17,7 +17,7 @@ from heterophily.core.graph import Graph
 from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
 from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows
-from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
+from heterophily.studies.tidy import Row, Rows, Study, filter_rows, mean_of, unique_values
 from heterophily.studies.trials import Tables, Trained, Trial, run_trials, trials_of
 from heterophily.training.metrics import accuracy
 
@@ -110,11 +110,11 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     from heterophily.views.drawing import save_matrices, slug
 
     paths = []
-    for dataset in values_of(study.tables.get(MATRICES, []), "dataset"):
-        for model in values_of(where(study.tables[MATRICES], dataset=dataset), "model"):
-            rows = where(study.tables[MATRICES], dataset=dataset, model=model)
-            observed, names = matrix_of(where(rows, kind="observed"))
-            estimated, _ = matrix_of(where(rows, kind="estimated"))
+    for dataset in unique_values(study.tables.get(MATRICES, []), "dataset"):
+        for model in unique_values(filter_rows(study.tables[MATRICES], dataset=dataset), "model"):
+            rows = filter_rows(study.tables[MATRICES], dataset=dataset, model=model)
+            observed, names = matrix_of(filter_rows(rows, kind="observed"))
+            estimated, _ = matrix_of(filter_rows(rows, kind="estimated"))
             titles = {f"{dataset}: observed": observed, f"estimated by {model}": estimated}
             target = folder / f"{NAME}-{slug(dataset)}-{slug(model)}.{ending}"
             paths.append(save_matrices(titles, names, target))
@@ -126,15 +126,15 @@ def _draw_traces(study: Study, path: Path) -> list[Path]:
     from heterophily.views.figures import save_figure
 
     traces = study.tables.get(TRACE, [])
-    datasets, models = values_of(traces, "dataset"), values_of(traces, "model")
+    datasets, models = unique_values(traces, "dataset"), unique_values(traces, "model")
     if not datasets:
         return []
     figure, grid = panels(len(datasets))
     for axes, dataset in zip(grid, datasets, strict=True):
         for i, model in enumerate(models):
-            rows = where(traces, dataset=dataset, model=model)
-            for j, split in enumerate(values_of(rows, "split")):
-                line = where(rows, split=split)
+            rows = filter_rows(traces, dataset=dataset, model=model)
+            for j, split in enumerate(unique_values(rows, "split")):
+                line = filter_rows(rows, split=split)
                 at = [row["epoch"] + 2 for row in line]  # logarithms want the start above 0
                 axes.plot(
                     at,
@@ -158,10 +158,10 @@ def _draw_traces(study: Study, path: Path) -> list[Path]:
 def summary(study: Study) -> Rows:
     """Mean distance at the start and at the end per dataset and method."""
     found: Rows = []
-    for dataset in values_of(study.rows, "dataset"):
-        for model in values_of(where(study.rows, dataset=dataset), "model"):
-            rows = where(study.rows, dataset=dataset, model=model)
-            traces = where(study.tables[TRACE], dataset=dataset, model=model, epoch=START)
+    for dataset in unique_values(study.rows, "dataset"):
+        for model in unique_values(filter_rows(study.rows, dataset=dataset), "model"):
+            rows = filter_rows(study.rows, dataset=dataset, model=model)
+            traces = filter_rows(study.tables[TRACE], dataset=dataset, model=model, epoch=START)
             found.append(
                 {
                     "dataset": dataset,

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from heterophily.core.graph import Graph
 from heterophily.htmp.recipe import Recipe
-from heterophily.studies.tidy import Row, Study, mean_of, values_of, where
+from heterophily.studies.tidy import Row, Study, filter_rows, mean_of, unique_values
 from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
 from heterophily.training.metrics import accuracy
 
@@ -93,17 +93,17 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     from heterophily.views.drawing import color, leftmost, legend_below, mark, panels, plain
     from heterophily.views.figures import save_figure
 
-    datasets, models = values_of(study.rows, "dataset"), values_of(study.rows, "model")
+    datasets, models = unique_values(study.rows, "dataset"), unique_values(study.rows, "model")
     if not datasets:
         return []
     figure, grid = panels(len(datasets))
     names = group_names()
     for axes, dataset in zip(grid, datasets, strict=True):
         for i, model in enumerate(models):
-            rows = where(study.rows, dataset=dataset, model=model)
+            rows = filter_rows(study.rows, dataset=dataset, model=model)
             if not rows:
                 continue
-            by_group = [where(rows, group=name) for name in names]
+            by_group = [filter_rows(rows, group=name) for name in names]
             means: Any = [mean_of(group, "test_accuracy") for group in by_group]
             printed: Any = [mean_of(group, "paper") for group in by_group]
             look: Any = {"color": color(i), "marker": mark(i), "markersize": 4.5}

@@ -35,7 +35,7 @@ from heterophily.htmp.transform import NoTransform
 from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
 from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows
-from heterophily.studies.tidy import Row, Study, values_of, where
+from heterophily.studies.tidy import Row, Study, filter_rows, unique_values
 from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
 
 NAME = "desired"
@@ -179,13 +179,15 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
 
     paths = []
     table = study.tables.get(MATRICES, [])
-    for dataset in values_of(table, "dataset"):
-        rows = where(table, dataset=dataset)
-        models = values_of(rows, "model")
-        observed, names = matrix_of(where(rows, model=models[0], kind="observed"))
+    for dataset in unique_values(table, "dataset"):
+        rows = filter_rows(table, dataset=dataset)
+        models = unique_values(rows, "model")
+        observed, names = matrix_of(filter_rows(rows, model=models[0], kind="observed"))
         matrices = {f"{dataset}: observed": observed}
         for model in models:
-            matrices[f"desired by {model}"] = matrix_of(where(rows, model=model, kind="desired"))[0]
+            matrices[f"desired by {model}"] = matrix_of(
+                filter_rows(rows, model=model, kind="desired")
+            )[0]
         titled = {f"{t}\ndiscriminability {_told(m):.2f}": m for t, m in matrices.items()}
         target = folder / f"{NAME}-{slug(dataset)}.{ending}"
         paths.append(save_matrices(titled, names, target, label="share"))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from heterophily.core.graph import Graph
-from heterophily.studies.tidy import Row, Rows, values_of, where
+from heterophily.studies.tidy import Row, Rows, filter_rows, unique_values
 
 MATRICES = "matrices"  # the table that holds them
 
@@ -28,10 +28,10 @@ def matrix_rows(matrix: Any, names: Sequence[str], **columns: Any) -> Rows:
 def matrix_of(rows: Iterable[Row]) -> tuple[Any, list[str]]:
     """The matrix (K, K) of such rows, and the names of its classes."""
     entries = list(rows)
-    names = values_of(entries, "node_class")
+    names = unique_values(entries, "node_class")
     matrix = np.array([[_share(entries, a, b) for b in names] for a in names])
     return matrix, names
 
 
 def _share(rows: Rows, a: str, b: str) -> float:
-    return float(where(rows, node_class=a, neighbor_class=b)[0]["share"])
+    return float(filter_rows(rows, node_class=a, neighbor_class=b)[0]["share"])

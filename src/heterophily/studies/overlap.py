@@ -22,7 +22,7 @@ from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.graph import Graph
 from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.matrices import class_names
-from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
+from heterophily.studies.tidy import Row, Rows, Study, filter_rows, mean_of, unique_values
 
 NAME = "overlap"
 ALL = "all"
@@ -57,7 +57,7 @@ def study_overlap(
         tables[DISTRIBUTION] += [{**facts, **row} for row in _distributions(graph, hoods, nodes)]
         tables[HISTOGRAM] += [{**facts, **row} for row in _histogram(graph, hoods, nodes, chosen)]
     for table, rows in tables.items():
-        study.put(table, rows, same=("dataset",))
+        study.replace_rows(table, rows, same=("dataset",))
     study.write()
     return study
 
@@ -151,28 +151,28 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
 
     paths = []
     names = group_names()
-    for dataset in values_of(study.rows, "dataset"):
+    for dataset in unique_values(study.rows, "dataset"):
         figure, (left, middle, right) = panels(3, width=3.5, height=2.9)
-        bars = where(study.tables[HISTOGRAM], dataset=dataset)
+        bars = filter_rows(study.tables[HISTOGRAM], dataset=dataset)
         peak = max(row["share"] for row in bars if row["group"] in (names[0], names[-1]))
         for axes, group in ((left, names[0]), (middle, names[-1])):
-            for i, kind in enumerate(values_of(bars, "node_class")):
-                own = where(bars, group=group, node_class=kind)
+            for i, kind in enumerate(unique_values(bars, "node_class")):
+                own = filter_rows(bars, group=group, node_class=kind)
                 edges = [row["low"] for row in own] + [own[-1]["high"]]
                 shares = [100 * row["share"] for row in own]
                 axes.stairs(
                     shares, edges, fill=True, alpha=0.45, color=color(i), label=f"class {kind}"
                 )
                 axes.stairs(shares, edges, color=color(i), linewidth=1.0)
-            facts = where(study.rows, dataset=dataset, group=group)[0]
+            facts = filter_rows(study.rows, dataset=dataset, group=group)[0]
             low, high = facts["lowest_degree"], facts["highest_degree"]
             reach = f"degree {low}" if low == high else f"degree {low} to {high}"
-            a, b = values_of(bars, "node_class")
+            a, b = unique_values(bars, "node_class")
             plain(axes, title=f"{dataset}, {reach}", x=f"mean of class {b} at 0, of {a} at 1")
             axes.set_ylim(0, 105 * peak)
         left.set_ylabel("nodes of the class, %", fontsize=10)
         left.legend(fontsize=8, frameon=False)
-        _draw_by_degree(right, where(study.rows, dataset=dataset), names, (GREY, color(0)))
+        _draw_by_degree(right, filter_rows(study.rows, dataset=dataset), names, (GREY, color(0)))
         plain(right, title="overlap of two classes", x="nodes by degree, %")
         right.set_ylim(0, 1.02)
         paths.append(save_figure(figure, folder / f"{NAME}-{slug(dataset)}.{ending}"))
@@ -180,11 +180,13 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
 
 
 def _draw_by_degree(axes: Any, rows: Rows, names: list[str], colors: tuple[str, str]) -> None:
-    for a in values_of(rows, "class_a"):
-        for b in values_of(where(rows, class_a=a), "class_b"):
-            line = [mean_of(where(rows, class_a=a, class_b=b, group=n), "overlap") for n in names]
+    for a in unique_values(rows, "class_a"):
+        for b in unique_values(filter_rows(rows, class_a=a), "class_b"):
+            line = [
+                mean_of(filter_rows(rows, class_a=a, class_b=b, group=n), "overlap") for n in names
+            ]
             axes.plot(names, line, color=colors[0], linewidth=0.6, alpha=0.4)
-    means = [mean_of(where(rows, group=name), "overlap") for name in names]
+    means = [mean_of(filter_rows(rows, group=name), "overlap") for name in names]
     axes.plot(
         names, means, "o-", color=colors[1], linewidth=1.8, markersize=5, label="mean of all pairs"
     )

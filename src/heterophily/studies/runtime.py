@@ -26,7 +26,7 @@ from heterophily.htmp.identity import digest, identity_of
 from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
 from heterophily.runs.record import RESULTS_VERSION
-from heterophily.studies.tidy import Row, Rows, Study, mean_of, values_of, where
+from heterophily.studies.tidy import Row, Rows, Study, filter_rows, mean_of, unique_values
 
 NAME, SCALING = "runtime", "scaling"
 WARM_UP = 3  # epochs that are not counted
@@ -97,7 +97,7 @@ def _fill(
 ) -> None:
     """Measure the methods that have no numbers yet under the same settings, threads and epochs."""
     jobs = [_job(graph, model, n_epochs, threads, settings or {}) for model in models]
-    own = where(study.rows, dataset=graph.name)
+    own = filter_rows(study.rows, dataset=graph.name)
     held = {row.get("run") for row in own if row["milliseconds"] is not None}
     lacking = [job for job in jobs if job["run"] not in held]
     with tempfile.TemporaryDirectory() as folder:
@@ -109,7 +109,7 @@ def _fill(
             found = in_own_process({**job, "graph": str(path)})
             beside = {"paper": in_paper(name, graph.name)} if study.name == NAME else {}
             row = {"dataset": graph.name, "model": name, **_sizes(graph), **found, **beside}
-            study.put("", [{**row, "run": job["run"]}], same=("dataset", "model"))
+            study.replace_rows("", [{**row, "run": job["run"]}], same=("dataset", "model"))
             study.write()
 
 
@@ -200,8 +200,8 @@ def in_paper(model: str, dataset: str) -> float | None:
 def exponents(rows: Rows) -> Rows:
     """Per method the exponents b of time and memory in y = c Eᵇ, by least squares on logarithms."""
     found: Rows = []
-    for model in values_of(rows, "model"):
-        own = [row for row in where(rows, model=model) if row["milliseconds"]]
+    for model in unique_values(rows, "model"):
+        own = [row for row in filter_rows(rows, model=model) if row["milliseconds"]]
         row: Row = {"model": model, "n_sizes": len(own)}
         for name, column in (("time", "median_milliseconds"), ("memory", "training_mb")):
             row[name] = exponent([r["n_edges"] for r in own], [r[column] for r in own])
@@ -227,14 +227,14 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     from heterophily.views.drawing import numbered_map, panels
     from heterophily.views.figures import save_figure
 
-    datasets, models = values_of(study.rows, "dataset"), values_of(study.rows, "model")
+    datasets, models = unique_values(study.rows, "dataset"), unique_values(study.rows, "model")
     if mean_of(study.rows, "milliseconds") is None:
         return []
     figure, grid = panels(2, width=2.6 + 0.62 * len(datasets), height=1.2 + 0.3 * len(models))
     shown = (("milliseconds per epoch", "milliseconds"), ("peak memory, MB", "peak_mb"))
     for axes, (title, column) in zip(grid, shown, strict=True):
         cells = [
-            [mean_of(where(study.rows, dataset=d, model=m), column) for d in datasets]
+            [mean_of(filter_rows(study.rows, dataset=d, model=m), column) for d in datasets]
             for m in models
         ]
         numbered_map(axes, cells, rows=models, columns=datasets, shown=_brief, logarithmic=True)
@@ -262,7 +262,7 @@ def draw_scaling(study: Study, folder: Path, *, ending: str = "png") -> list[Pat
     )
     for axes, (title, column, law) in zip(grid, shown, strict=True):
         for i, (model, row) in enumerate(laws.items()):
-            own = sorted(where(study.rows, model=model), key=lambda r: r["n_edges"])
+            own = sorted(filter_rows(study.rows, model=model), key=lambda r: r["n_edges"])
             points = [(r["n_edges"], r[column]) for r in own if r[column]]
             if not points:
                 continue

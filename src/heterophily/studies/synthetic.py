@@ -29,7 +29,7 @@ from heterophily.data.synthetic import (
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
-from heterophily.studies.tidy import Row, Study, mean_of, values_of, where
+from heterophily.studies.tidy import Row, Study, filter_rows, mean_of, unique_values
 from heterophily.studies.trials import Tables, Trial, run_trials, splits_of, trials_of
 
 NAME, SWEEP = "synthetic", "sweep"
@@ -176,15 +176,15 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
     from heterophily.views.figures import save_figure
 
     paths = []
-    for dataset in values_of(study.rows, "dataset"):
-        rows = where(study.rows, dataset=dataset)
-        degrees = sorted(values_of(rows, "degree"), reverse=True)
+    for dataset in unique_values(study.rows, "dataset"):
+        rows = filter_rows(study.rows, dataset=dataset)
+        degrees = sorted(unique_values(rows, "degree"), reverse=True)
         figure, grid = panels(len(degrees), width=3.8, height=3.0)
         for axes, degree in zip(grid, degrees, strict=True):
             for i, (model, kind) in enumerate(_lines(rows)):
-                line = [r for r in where(rows, degree=degree, model=model) if _is(r, kind)]
-                at = sorted(values_of(line, "homophily"))
-                cells = [where(line, homophily=h) for h in at]
+                line = [r for r in filter_rows(rows, degree=degree, model=model) if _is(r, kind)]
+                at = sorted(unique_values(line, "homophily"))
+                cells = [filter_rows(line, homophily=h) for h in at]
                 means: Any = [mean_of(cell, "test_accuracy") for cell in cells]
                 printed: Any = [mean_of(cell, "paper") for cell in cells]
                 label = f"{model}, {kind}" if kind else model
@@ -196,7 +196,7 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
                     axes.plot(at, printed, color=color(i), markersize=7, zorder=3, **cross)
             first = axes is grid[0]
             plain(axes, title=f"degree {degree:g}", x="homophily", y="accuracy, %" if first else "")
-            axes.set_xticks(sorted(values_of(rows, "homophily")))
+            axes.set_xticks(sorted(unique_values(rows, "homophily")))
             axes.set_ylim(top=101)
         if mean_of(rows, "paper") is not None:
             style: Any = {"marker": "x", "linestyle": "none", "color": "#444444"}
@@ -209,10 +209,10 @@ def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
 def _lines(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Methods with each kind of pattern, or without where the edges make no difference."""
     found = []
-    for model in values_of(rows, "model"):
-        own = where(rows, model=model)
-        blind = len(values_of(own, "run")) == len(values_of(own, "split"))
-        found += [(model, kind) for kind in ([""] if blind else values_of(own, "pattern"))]
+    for model in unique_values(rows, "model"):
+        own = filter_rows(rows, model=model)
+        blind = len(unique_values(own, "run")) == len(unique_values(own, "split"))
+        found += [(model, kind) for kind in ([""] if blind else unique_values(own, "pattern"))]
     return found
 
 
@@ -226,9 +226,9 @@ def draw_sweep(study: Study, folder: Path, *, ending: str = "png") -> list[Path]
     from heterophily.views.figures import save_figure
 
     paths = []
-    for dataset in values_of(study.rows, "dataset"):
-        rows = where(study.rows, dataset=dataset)
-        models, degrees = values_of(rows, "model"), sorted(values_of(rows, "degree"))
+    for dataset in unique_values(study.rows, "dataset"):
+        rows = filter_rows(study.rows, dataset=dataset)
+        models, degrees = unique_values(rows, "model"), sorted(unique_values(rows, "degree"))
         across = len(degrees) + 1
         figure, grid = panels(len(models) * across, width=3.3, height=2.7, columns=across)
         marks = [r["test_accuracy"] for r in rows]
@@ -236,13 +236,13 @@ def draw_sweep(study: Study, folder: Path, *, ending: str = "png") -> list[Path]
         for i, model in enumerate(models):
             for j, degree in enumerate(degrees):
                 axes = grid[i * across + j]
-                own = where(rows, model=model, degree=degree)
+                own = filter_rows(rows, model=model, degree=degree)
                 image = _map(axes, own, limits, numbered_map)
                 axes.set_title(f"{model}, degree {degree:g}", fontsize=10)
                 axes.set_xlabel("homophily", fontsize=10)
                 axes.set_ylabel("preference ρ for the rest" if j == 0 else "", fontsize=10)
             beside = grid[i * across + across - 1]
-            _scatter(beside, where(rows, model=model), degrees, legend=i == 0)
+            _scatter(beside, filter_rows(rows, model=model), degrees, legend=i == 0)
             plain(beside, title=model, x="discriminability of M", y="accuracy, %")
             beside.set_ylim(limits[0] - 2, limits[1] + 2)
         bar = figure.colorbar(image, ax=grid, shrink=0.6, aspect=30, pad=0.01)
@@ -253,9 +253,12 @@ def draw_sweep(study: Study, folder: Path, *, ending: str = "png") -> list[Path]
 
 
 def _map(axes: Any, rows: Sequence[Row], limits: tuple[float, float], draw_map: Any) -> Any:
-    homophilies, rests = sorted(values_of(rows, "homophily")), sorted(values_of(rows, "rest"))
+    homophilies, rests = (
+        sorted(unique_values(rows, "homophily")),
+        sorted(unique_values(rows, "rest")),
+    )
     cells = [
-        [mean_of(where(rows, homophily=h, rest=rest), "test_accuracy") for h in homophilies]
+        [mean_of(filter_rows(rows, homophily=h, rest=rest), "test_accuracy") for h in homophilies]
         for rest in rests
     ]
     names: dict[str, Any] = {
@@ -269,8 +272,8 @@ def _scatter(axes: Any, rows: Sequence[Row], degrees: Sequence[float], *, legend
     from heterophily.views.drawing import color, mark
 
     for i, degree in enumerate(degrees):
-        own = where(rows, degree=degree)
-        points = [where(own, variant=variant) for variant in values_of(own, "variant")]
+        own = filter_rows(rows, degree=degree)
+        points = [filter_rows(own, variant=variant) for variant in unique_values(own, "variant")]
         x = [mean_of(point, "discriminability") for point in points]
         y = [mean_of(point, "test_accuracy") for point in points]
         axes.scatter(

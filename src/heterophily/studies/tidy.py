@@ -66,16 +66,16 @@ def read_rows(path: Path) -> Rows:
     return rows
 
 
-def where(rows: Iterable[Row], **values: Any) -> Rows:
+def filter_rows(rows: Iterable[Row], **values: Any) -> Rows:
     """The rows with these values.
 
-    >>> where([{"split": "0", "x": 1}, {"split": "1", "x": 2}], split="1")
+    >>> filter_rows([{"split": "0", "x": 1}, {"split": "1", "x": 2}], split="1")
     [{'split': '1', 'x': 2}]
     """
     return [row for row in rows if all(row.get(name) == v for name, v in values.items())]
 
 
-def values_of(rows: Iterable[Row], name: str) -> list[Any]:
+def unique_values(rows: Iterable[Row], name: str) -> list[Any]:
     """The different values of a column, in order of appearance; datasets in that of the catalog."""
     values = list(dict.fromkeys(row.get(name) for row in rows))
     return sorted(values, key=lambda v: PLACES.get(v, len(PLACES))) if name == "dataset" else values
@@ -93,7 +93,7 @@ def deviation_of(rows: Iterable[Row], name: str) -> float | None:
     return stdev(numbers) if len(numbers) > 1 else None
 
 
-Edit = Callable[[Rows], Rows]  # from the rows of a table to those that it shall have
+RowEdit = Callable[[Rows], Rows]  # from the rows of a table to those that it shall have
 
 
 @dataclass
@@ -101,18 +101,18 @@ class Study:
     """The tables of one study, in memory and, with a folder, on disk.
 
     The main table is called "" and lies in `<name>.json`, the others in `<name>-<table>.json`. Only
-    changes by `put` and `keep` are written.
+    changes by `replace_rows` and `keep` are written.
     """
 
     name: str
     folder: Path | None = None
     tables: dict[str, Rows] = field(default_factory=lambda: {"": []})
-    unwritten: list[tuple[str, Edit]] = field(default_factory=list, init=False, repr=False)
+    unwritten: list[tuple[str, RowEdit]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         given, self.tables = self.tables, {"": []}
         for table, rows in given.items():
-            self.put(table, rows, same=())  # in place of all rows that the folder may have
+            self.replace_rows(table, rows, same=())  # in place of all rows that the folder may have
 
     @classmethod
     def opened(cls, name: str, folder: Path | str | None = None) -> "Study":
@@ -141,7 +141,7 @@ class Study:
         """The rows of the main table."""
         return self.tables[""]
 
-    def put(self, table: str, rows: Iterable[Row], *, same: Sequence[str]) -> None:
+    def replace_rows(self, table: str, rows: Iterable[Row], *, same: Sequence[str]) -> None:
         """Add rows in place of those that agree with one of them in the columns `same`."""
         new = [tidy(row) for row in rows]
         taken = {tuple(row.get(name) for name in same) for row in new}
@@ -151,12 +151,12 @@ class Study:
 
         self._change(table, edit)
 
-    def keep(self, wanted: Callable[[Row], bool]) -> None:
+    def drop_rows_unless(self, wanted: Callable[[Row], bool]) -> None:
         """Drop the rows of all tables that are not wanted."""
         for table in self.tables:
             self._change(table, lambda rows: [row for row in rows if wanted(row)])
 
-    def _change(self, table: str, edit: Edit) -> None:
+    def _change(self, table: str, edit: RowEdit) -> None:
         self.tables[table] = edit(self.tables.get(table, []))
         if self.folder is not None:
             self.unwritten.append((table, edit))

@@ -212,7 +212,7 @@ def run_trials(
     `paper` looks up the number that the paper prints for a row of the main table, to stand beside ours.
     """
     fresh = _fresh(trials)
-    study.keep(fresh)
+    study.drop_rows_unless(fresh)
     held = {_key(row) for row in study.rows}
     twins: dict[str, list[Trial]] = {}
     for trial in trials:
@@ -221,13 +221,13 @@ def run_trials(
     lacking = [group[0] for group in twins.values()]
     found = track(_measured(lacking, measure, workers), study.name, total=len(lacking))
     for run_id, tables in found:
-        study.keep(fresh)  # another command may have brought others since
+        study.drop_rows_unless(fresh)  # another command may have brought others since
         for trial in twins[run_id]:
             for table, rows in tables.items():
                 labeled = [{**trial.labels, **row} for row in rows]
                 if paper is not None and not table:
                     labeled = [{**row, "paper": paper(row)} for row in labeled]
-                study.put(table, labeled, same=RUN)
+                study.replace_rows(table, labeled, same=RUN)
         study.write()
 
 

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heterophily.studies import ablation, compatibility, degrees, runtime
-from heterophily.studies.tidy import Row, Rows, Study, deviation_of, mean_of, values_of, where
+from heterophily.studies.tidy import (
+    Row,
+    Rows,
+    Study,
+    deviation_of,
+    filter_rows,
+    mean_of,
+    unique_values,
+)
 
 HEAD = """# Studies
 
@@ -96,12 +104,12 @@ def splits_of(rows: Rows) -> str:
 
 def _ablation(folder: Path) -> list[str]:
     rows, parts = Study.opened("ablation", folder).rows, []
-    for model in values_of(rows, "model"):
-        own = where(rows, model=model)
-        variants = values_of(own, "variant")
+    for model in unique_values(rows, "model"):
+        own = filter_rows(rows, model=model)
+        variants = unique_values(own, "variant")
         cells = [
-            [d, *(beside(where(own, dataset=d, variant=v), spread=True) for v in variants)]
-            for d in values_of(own, "dataset")
+            [d, *(beside(filter_rows(own, dataset=d, variant=v), spread=True) for v in variants)]
+            for d in unique_values(own, "dataset")
         ]
         caption = f"`{model}`, ours / the paper's, {splits_of(own)}:"
         parts += [caption, table(["dataset", *variants], cells)]
@@ -119,24 +127,24 @@ def _ablation(folder: Path) -> list[str]:
 def _degrees(folder: Path) -> list[str]:
     rows, parts = Study.opened("degrees", folder).rows, []
     groups = degrees.group_names()
-    for dataset in values_of(rows, "dataset"):
-        own = where(rows, dataset=dataset)
+    for dataset in unique_values(rows, "dataset"):
+        own = filter_rows(rows, dataset=dataset)
         cells = [
-            [m, *(beside(where(own, model=m, group=g)) for g in groups)]
-            for m in values_of(own, "model")
+            [m, *(beside(filter_rows(own, model=m, group=g)) for g in groups)]
+            for m in unique_values(own, "model")
         ]
         caption = f"{dataset}, ours / the paper's, {splits_of(own)}:"
         parts += [caption, table(["nodes by degree, %", *groups], cells)]
     if mean_of(rows, "paper") is not None:
-        parts.append(_leaders(where(rows, group=groups[0])))
+        parts.append(_leaders(filter_rows(rows, group=groups[0])))
     return parts
 
 
 def _leaders(rows: Rows) -> str:
     """Which method leads among the nodes of lowest degree, here and in the paper."""
     found = []
-    for dataset in values_of(rows, "dataset"):
-        own = [row for row in where(rows, dataset=dataset) if row["paper"] is not None]
+    for dataset in unique_values(rows, "dataset"):
+        own = [row for row in filter_rows(rows, dataset=dataset) if row["paper"] is not None]
         if own:
             ours, theirs = (_best(own, column) for column in ("test_accuracy", "paper"))
             found.append(f"{dataset}: {ours} (paper: {theirs})")
@@ -144,7 +152,10 @@ def _leaders(rows: Rows) -> str:
 
 
 def _best(rows: Rows, column: str) -> str:
-    return max(values_of(rows, "model"), key=lambda m: mean_of(where(rows, model=m), column) or 0.0)
+    return max(
+        unique_values(rows, "model"),
+        key=lambda m: mean_of(filter_rows(rows, model=m), column) or 0.0,
+    )
 
 
 def _compatibility(folder: Path) -> list[str]:
@@ -165,9 +176,9 @@ def _compatibility(folder: Path) -> list[str]:
 
 def _desired(folder: Path) -> list[str]:
     rows, found = Study.opened("desired", folder).rows, []
-    for dataset in values_of(rows, "dataset"):
-        for model in values_of(where(rows, dataset=dataset), "model"):
-            own = where(rows, dataset=dataset, model=model)
+    for dataset in unique_values(rows, "dataset"):
+        for model in unique_values(filter_rows(rows, dataset=dataset), "model"):
+            own = filter_rows(rows, dataset=dataset, model=model)
             kinds = ("discriminability_observed", "discriminability_desired")
             found.append((dataset, model, *(mean_of(own, kind) or 0.0 for kind in kinds)))
     if not found:
@@ -181,12 +192,12 @@ def _desired(folder: Path) -> list[str]:
 
 def _synthetic(folder: Path) -> list[str]:
     rows, parts = Study.opened("synthetic", folder).rows, []
-    for dataset in values_of(rows, "dataset"):
-        own = where(rows, dataset=dataset)
-        models = values_of(own, "model")
+    for dataset in unique_values(rows, "dataset"):
+        own = filter_rows(rows, dataset=dataset)
+        models = unique_values(own, "model")
         cells = [
-            [v, *(beside(where(own, variant=v, model=m), spread=True) for m in models)]
-            for v in values_of(own, "variant")
+            [v, *(beside(filter_rows(own, variant=v, model=m), spread=True) for m in models)]
+            for v in unique_values(own, "variant")
         ]
         caption = f"Nodes of {dataset}, ours / the paper's, {splits_of(own)}:"
         parts += [caption, table(["graph", *models], cells)]
@@ -199,8 +210,8 @@ def _below(rows: Rows) -> str:
     """On how many graphs GCN falls below MLP, here and in the paper."""
     counts = []
     for column in ("test_accuracy", "paper"):
-        graphs = [where(rows, variant=variant) for variant in values_of(rows, "variant")]
-        pairs = [[mean_of(where(g, model=m), column) for m in ("gcn", "mlp")] for g in graphs]
+        graphs = [filter_rows(rows, variant=variant) for variant in unique_values(rows, "variant")]
+        pairs = [[mean_of(filter_rows(g, model=m), column) for m in ("gcn", "mlp")] for g in graphs]
         counts.append(sum(a < b for a, b in pairs if a is not None and b is not None))
     printed = f", in the paper on {counts[1]}" if mean_of(rows, "paper") is not None else ""
     return f"GCN falls below MLP on {counts[0]} graphs{printed}."
@@ -208,10 +219,10 @@ def _below(rows: Rows) -> str:
 
 def _overlap(folder: Path) -> list[str]:
     rows = Study.opened("overlap", folder).rows
-    groups = values_of(rows, "group")
+    groups = unique_values(rows, "group")
     cells = [
-        [d, *(number(mean_of(where(rows, dataset=d, group=g), "overlap"), 2) for g in groups)]
-        for d in values_of(rows, "dataset")
+        [d, *(number(mean_of(filter_rows(rows, dataset=d, group=g), "overlap"), 2) for g in groups)]
+        for d in unique_values(rows, "dataset")
     ]
     return [table(["dataset", *groups], cells)] if cells else []
 
@@ -219,10 +230,12 @@ def _overlap(folder: Path) -> list[str]:
 def _runtime(folder: Path) -> list[str]:
     rows, parts = Study.opened("runtime", folder).rows, []
     if rows:
-        datasets, models = values_of(rows, "dataset"), values_of(rows, "model")
-        cells = [[m, *(_time(where(rows, dataset=d, model=m)) for d in datasets)] for m in models]
-        device = " and ".join(str(name) for name in values_of(rows, "device") if name)
-        threads = " or ".join(str(count) for count in values_of(rows, "threads") if count)
+        datasets, models = unique_values(rows, "dataset"), unique_values(rows, "model")
+        cells = [
+            [m, *(_time(filter_rows(rows, dataset=d, model=m)) for d in datasets)] for m in models
+        ]
+        device = " and ".join(str(name) for name in unique_values(rows, "device") if name)
+        threads = " or ".join(str(count) for count in unique_values(rows, "threads") if count)
         ours = f"ours on {device} (threads: {threads})"
         caption = f"Milliseconds per epoch, {ours} / the paper's, and peak memory:"
         parts += [caption, table(["method", *datasets], cells)]

@@ -17,7 +17,7 @@ from heterophily.data.store import is_present
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.runs.record import Record, latest, read_records
 from heterophily.studies.matrices import MATRICES, matrix_of
-from heterophily.studies.tidy import Rows, read_rows, values_of, where
+from heterophily.studies.tidy import Rows, filter_rows, read_rows, unique_values
 from heterophily.training.metrics import DEFAULT_METRIC
 from heterophily.views.page.chart import Series
 from heterophily.views.page.curves import Learned
@@ -61,7 +61,7 @@ class Results:
 
     def study(self, name: str, dataset: str) -> Rows:
         """The rows of a dataset in a table of a study."""
-        return where(self.studies.get(name, []), dataset=dataset)
+        return filter_rows(self.studies.get(name, []), dataset=dataset)
 
 
 def gather(
@@ -174,11 +174,11 @@ def matrices_of(results: Results, dataset: str) -> list[LabeledMatrix]:
         found.append(LabeledMatrix("observed", graph.compatibility.tolist(), graph.class_names))
     for study in ("compatibility", "desired"):
         rows = results.study(f"{study}-{MATRICES}", dataset)
-        for model in values_of(rows, "model"):
-            for kind in values_of(where(rows, model=model), "kind"):
+        for model in unique_values(rows, "model"):
+            for kind in unique_values(filter_rows(rows, model=model), "kind"):
                 seen = any(b.kind == "observed" for b in found)
                 if kind != "observed" or not seen:
-                    matrix, names = matrix_of(where(rows, model=model, kind=kind))
+                    matrix, names = matrix_of(filter_rows(rows, model=model, kind=kind))
                     method = "" if kind == "observed" else str(model)
                     found.append(LabeledMatrix(str(kind), matrix.tolist(), names, method))
     found += _from_records(

@@ -4,7 +4,7 @@ from typing import Any
 
 from heterophily.bench.significance import Ranking
 from heterophily.studies.runtime import exponents
-from heterophily.studies.tidy import Row, Rows, mean_of, values_of, where
+from heterophily.studies.tidy import Row, Rows, filter_rows, mean_of, unique_values
 from heterophily.views.diagram import bar_rows
 from heterophily.views.page.chart import (
     DIAMOND,
@@ -85,21 +85,21 @@ def _line(x: list[float], y: list[float], role: str, width: float) -> Trace:
 def synthetic_charts(rows: Rows, series: Series) -> list[Chart]:
     """Accuracy against homophily, a chart per degree, a line per method and kind of preferences."""
     charts = []
-    for base in values_of(rows, "dataset"):
-        for degree in values_of(where(rows, dataset=base), "degree"):
+    for base in unique_values(rows, "dataset"):
+        for degree in unique_values(filter_rows(rows, dataset=base), "degree"):
             charts.append(
-                _synthetic(where(rows, dataset=base, degree=degree), series, base, degree)
+                _synthetic(filter_rows(rows, dataset=base, degree=degree), series, base, degree)
             )
     return charts
 
 
 def _synthetic(rows: Rows, series: Series, base: str, degree: float) -> Chart:
-    levels = sorted(values_of(rows, "homophily"))
+    levels = sorted(unique_values(rows, "homophily"))
     traces: list[Trace] = []
     table = []
-    for model in series.sorted(values_of(rows, "model")):
-        for pattern in values_of(rows, "pattern"):
-            cells = [where(rows, model=model, pattern=pattern, homophily=h) for h in levels]
+    for model in series.sorted(unique_values(rows, "model")):
+        for pattern in unique_values(rows, "pattern"):
+            cells = [filter_rows(rows, model=model, pattern=pattern, homophily=h) for h in levels]
             ours, theirs = (
                 [mean_of(c, name) for c in cells] for name in ("test_accuracy", "paper")
             )
@@ -122,7 +122,7 @@ def _synthetic(rows: Rows, series: Series, base: str, degree: float) -> Chart:
         ["method", *(f"{level:g}" for level in levels)],
         table,
         caption="Solid: classes prefer two others (easy). Dashed: all others alike (hard).",
-        methods=series.sorted(values_of(rows, "model")),
+        methods=series.sorted(unique_values(rows, "model")),
         paper=any(trace["meta"].get("role") for trace in traces),
     )
 
@@ -132,18 +132,18 @@ def sweep_charts(rows: Rows) -> list[Chart]:
     found = [row["test_accuracy"] for row in rows if row.get("test_accuracy") is not None]
     peak = max(found, default=100.0)
     return [
-        _sweep(where(rows, dataset=base, model=model, degree=degree), peak)
-        for base in values_of(rows, "dataset")
-        for model in values_of(where(rows, dataset=base), "model")
-        for degree in values_of(where(rows, dataset=base, model=model), "degree")
+        _sweep(filter_rows(rows, dataset=base, model=model, degree=degree), peak)
+        for base in unique_values(rows, "dataset")
+        for model in unique_values(filter_rows(rows, dataset=base), "model")
+        for degree in unique_values(filter_rows(rows, dataset=base, model=model), "degree")
     ]
 
 
 def _sweep(rows: Rows, peak: float) -> Chart:
     first: Row = rows[0]
-    across, down = sorted(values_of(rows, "homophily")), sorted(values_of(rows, "rest"))
+    across, down = sorted(unique_values(rows, "homophily")), sorted(unique_values(rows, "rest"))
     cells = [
-        [mean_of(where(rows, homophily=h, rest=rest), "test_accuracy") for h in across]
+        [mean_of(filter_rows(rows, homophily=h, rest=rest), "test_accuracy") for h in across]
         for rest in down
     ]
     heat = {
@@ -185,7 +185,7 @@ def scaling_charts(rows: Rows, series: Series) -> list[Chart]:
     for title, words, column, law in shown_as:
         traces, table = [], []
         for model in series.sorted(list(laws)):
-            own = sorted(where(rows, model=model), key=lambda r: r["n_edges"])
+            own = sorted(filter_rows(rows, model=model), key=lambda r: r["n_edges"])
             points = [(r["n_edges"], r[column]) for r in own if r.get(column)]
             if not points:
                 continue

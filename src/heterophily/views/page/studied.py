@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from heterophily.studies.tidy import Rows, mean_of, values_of, where
+from heterophily.studies.tidy import Rows, filter_rows, mean_of, unique_values
 from heterophily.views.page.chart import (
     DIAMOND,
     HOVER,
@@ -18,13 +18,13 @@ from heterophily.views.page.chart import (
 
 def degree_chart(rows: Rows, series: Series) -> Chart | None:
     """Accuracy per group of test nodes by degree as bars, the paper's as diamonds."""
-    models, groups = series.sorted(values_of(rows, "model")), values_of(rows, "group")
+    models, groups = series.sorted(unique_values(rows, "model")), unique_values(rows, "group")
     if not models:
         return None
     traces: list[Trace] = []
     table: list[list[str]] = []
     for model in models:
-        own = [where(rows, model=model, group=group) for group in groups]
+        own = [filter_rows(rows, model=model, group=group) for group in groups]
         ours = [mean_of(cell, "test_accuracy") for cell in own]
         theirs = [mean_of(cell, "paper") for cell in own]
         shared = {"name": label(model), "x": groups, "offsetgroup": model}
@@ -65,7 +65,7 @@ def _bar_range(traces: Sequence[Trace]) -> list[float]:
 def _degrees_of(rows: Rows, groups: Sequence[str]) -> str:
     reach = []
     for group in groups:
-        own = [r for r in where(rows, group=group) if r.get("lowest_degree") is not None]
+        own = [r for r in filter_rows(rows, group=group) if r.get("lowest_degree") is not None]
         if own:
             low, high = min(r["lowest_degree"] for r in own), max(r["highest_degree"] for r in own)
             reach.append(f"{low}–{high}" if high > low else str(low))
@@ -77,8 +77,8 @@ def ablation_chart(rows: Rows, series: Series) -> Chart | None:
     if not rows:
         return None
     traces: list[Trace] = []
-    for model in values_of(rows, "model"):
-        own = where(rows, model=model)
+    for model in unique_values(rows, "model"):
+        own = filter_rows(rows, model=model)
         y = [folded(row["variant"]) for row in own]
         shared = {"name": label(model), "y": y, "offsetgroup": model}
         bars = {"type": "bar", "orientation": "h", "x": [row["change"] for row in own]}
@@ -92,7 +92,7 @@ def ablation_chart(rows: Rows, series: Series) -> Chart | None:
             traces.append(
                 {**shared, **marks, "marker": DIAMOND, "meta": meta, "hovertemplate": hover}
             )
-    models = values_of(rows, "model")
+    models = unique_values(rows, "model")
     lines = sum(1 + folded(row["variant"]).count("<br>") for row in rows)
     return Chart(
         "Ablation",
@@ -115,12 +115,12 @@ def ablation_chart(rows: Rows, series: Series) -> Chart | None:
 
 def trace_chart(rows: Rows, series: Series) -> Chart | None:
     """How far the estimated matrix is from the observed one while training, first split."""
-    models = series.sorted(values_of(rows, "model"))
+    models = series.sorted(unique_values(rows, "model"))
     traces: list[Trace] = []
     table = []
     for model in models:
-        own = where(rows, model=model)
-        line = where(own, split=own[0].get("split"))
+        own = filter_rows(rows, model=model)
+        line = filter_rows(own, split=own[0].get("split"))
         x = [row["epoch"] + 1 for row in line]
         y = [row["distance"] for row in line]
         shape = {"shape": "hv", "width": 1.75}
@@ -144,8 +144,8 @@ def trace_chart(rows: Rows, series: Series) -> Chart | None:
 
 def overlap_chart(rows: Rows) -> Chart | None:
     """Mean overlap of the semantic neighborhoods of two classes by degree."""
-    groups = [group for group in values_of(rows, "group") if group != "all"]
-    means = [mean_of(where(rows, group=group), "overlap") for group in groups]
+    groups = [group for group in unique_values(rows, "group") if group != "all"]
+    means = [mean_of(filter_rows(rows, group=group), "overlap") for group in groups]
     if not groups:
         return None
     line = {"type": "scatter", "mode": "lines+markers", "x": groups, "y": means}
