@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from heterophily import Graph, NodeClassifier, diagnose
-from heterophily.commands.fit import write_results
 from heterophily.data.synthetic import draw_edges, target_matrix
+from heterophily.views.fit import write_results
 
 ROLES = ("broker", "buyer", "seller")
 SIZES = (120, 240, 240)

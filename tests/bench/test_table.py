@@ -613,7 +613,7 @@ def test_the_command_writes_files(run, small, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--diagram", "d.jpg"], "a figure ends in .png"),
+        (["--diagram", "d.jpg"], "a figure file with extension .png"),
         (["--diagram", "d.png", "--models", "gcn"], "needs three methods"),
         (["--models", "gnc"], 'did you mean "gcn"'),
         (["--metric", "accurcy"], 'did you mean "accuracy"'),

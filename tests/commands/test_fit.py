@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from heterophily import Graph
-from heterophily.commands.fit import CANDIDATES, confusion, fit_model
+from heterophily.commands.fit import CANDIDATES, fit_model
 from heterophily.commands.main import main
+from heterophily.views.fit import confusion
 
 NODES = 60
 

@@ -16,7 +16,7 @@ def _plain(request, monkeypatch):
     """Figures and importances take longer than small searches; tests of them ask for `pictures`."""
     if "pictures" not in request.fixturenames:
         monkeypatch.setattr(driver, "importances_of", lambda study: {})
-        monkeypatch.setattr(summary, "save_history", lambda attempts, path: path)
+        monkeypatch.setattr(summary, "save_charts", lambda charts, path: path)
 
 
 @pytest.fixture

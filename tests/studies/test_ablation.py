@@ -9,7 +9,8 @@ from heterophily.models import REGISTRY
 from heterophily.models.cmgnn import WITHOUT_BOTH
 from heterophily.studies import ablation
 from heterophily.studies.ablation import changes, study_ablation, variants_of, works
-from heterophily.studies.tidy import Study, filter_rows, unique_values
+from heterophily.studies.tidy import StudyData, filter_rows, unique_values
+from heterophily.views.matplotlib import save_figures
 
 PAPER = ["full", "without supplementary messages", "without discrimination loss", "without both"]
 
@@ -124,9 +125,11 @@ def test_the_papers_numbers_stand_beside(graph):
 
 def test_figures_are_drawn_from_the_data_alone(tmp_path, no_training):
     no_training()
-    study = Study("ablation", tmp_path, {"": rows("a", full=(50.0, 45.7), bare=(48.5, 41.0))})
+    study = StudyData("ablation", tmp_path, {"": rows("a", full=(50.0, 45.7), bare=(48.5, 41.0))})
     study.write()
-    (path,) = ablation.draw(Study.opened("ablation", tmp_path), tmp_path)
+    (path,) = save_figures(
+        ablation.charts(StudyData.opened("ablation", tmp_path).by_file), tmp_path
+    )
     assert path.name == "ablation-cmgnn.png"
     assert path.read_bytes().startswith(b"\x89PNG")
-    assert ablation.draw(Study.opened("ablation"), tmp_path) == []
+    assert ablation.charts(StudyData.opened("ablation").by_file) == []

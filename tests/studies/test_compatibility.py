@@ -6,8 +6,9 @@ from heterophily.core.compatibility import observed_compatibility
 from heterophily.studies import compatibility
 from heterophily.studies.compatibility import START, study_compatibility
 from heterophily.studies.matrices import matrix_of, matrix_rows
-from heterophily.studies.tidy import Study, filter_rows, unique_values
+from heterophily.studies.tidy import StudyData, filter_rows, unique_values
 from heterophily.training.trainer import train
+from heterophily.views.matplotlib import save_figures
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +119,10 @@ def test_the_summary_has_start_and_end(study):
 
 def test_figures_are_drawn_from_the_data_alone(study, tmp_path, no_training):
     no_training()
-    Study("compatibility", tmp_path, study.tables).write()
-    paths = compatibility.draw(Study.opened("compatibility", tmp_path), tmp_path / "figures")
+    StudyData("compatibility", tmp_path, study.tables).write()
+    charts = compatibility.charts(StudyData.opened("compatibility", tmp_path).by_file)
+    paths = save_figures(charts, tmp_path / "figures")
     names = [f"compatibility-zoo-{model}.png" for model in ("cmgnn", "gcn")]
     assert [path.name for path in paths] == [*names, "compatibility-trace.png"]
     assert all(path.stat().st_size > 5_000 for path in paths)
-    assert compatibility.draw(Study("compatibility"), tmp_path) == []
+    assert compatibility.charts(StudyData("compatibility").by_file) == []

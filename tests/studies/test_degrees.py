@@ -4,8 +4,9 @@ import torch
 
 from heterophily.studies import degrees
 from heterophily.studies.degrees import degree_groups, group_names, study_degrees
-from heterophily.studies.tidy import Study, filter_rows, unique_values
+from heterophily.studies.tidy import filter_rows, unique_values
 from heterophily.training.trainer import train
+from heterophily.views.matplotlib import draw_charts, save_figures
 
 
 def test_groups_by_hand():
@@ -74,20 +75,18 @@ def made(dataset, model, paper):
     ]  # fmt: skip
 
 
-def test_the_figure_shows_means_and_the_papers_line(tmp_path, monkeypatch, no_training):
+def test_the_figure_shows_means_and_the_papers_line(no_training):
     no_training()
-    shown = []
-    monkeypatch.setattr("heterophily.views.figures.save_figure", lambda f, p: shown.append(f) or p)
     rows = [*made("a", "cmgnn", 40.0), *made("a", "gcn", None), *made("b", "gcn", None)]
-    degrees.draw(Study("degrees", None, {"": rows}), tmp_path)
-    first, second = shown[0].axes[:2]
+    figure = draw_charts(degrees.charts({"degrees": rows}))
+    first, second = figure.axes[:2]
     assert [axes.get_title() for axes in (first, second)] == ["a", "b"]
     lines = [list(line.get_ydata()) for line in first.lines if len(line.get_ydata())]
     assert lines == [[50, 51, 52, 53, 54], [40, 41, 42, 43, 44], [50, 51, 52, 53, 54]]
-    assert [t.get_text() for t in shown[0].legends[0].get_texts()] == ["cmgnn", "gcn", "paper"]
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["cmgnn", "gcn", "paper"]
 
 
 def test_a_figure_is_a_file(tmp_path):
-    study = Study("degrees", tmp_path, {"": made("a", "cmgnn", None)})
-    (path,) = degrees.draw(study, tmp_path, ending="svg")
+    charts = degrees.charts({"degrees": made("a", "cmgnn", None)})
+    (path,) = save_figures(charts, tmp_path, extension="svg")
     assert path.read_bytes().startswith(b"<?xml")

@@ -11,7 +11,8 @@ from heterophily.models import REGISTRY
 from heterophily.studies import desired
 from heterophily.studies.desired import desired_compatibility, mixing_weights, study_desired, way_of
 from heterophily.studies.matrices import matrix_of
-from heterophily.studies.tidy import Study, filter_rows
+from heterophily.studies.tidy import StudyData, filter_rows
+from heterophily.views.matplotlib import save_figures
 
 WAYS = {
     "propagation": ["appnp", "gpr-gnn"],
@@ -154,6 +155,6 @@ def test_rows_and_figures(graph, short, tmp_path):
             matrix, _ = matrix_of(filter_rows(table, kind=kind))
             told = discriminability(torch.from_numpy(matrix))
             assert row[f"discriminability_{kind}"] == pytest.approx(told, abs=1e-4)
-    (path,) = desired.draw(Study.opened("desired", tmp_path), tmp_path)
+    (path,) = save_figures(desired.charts(StudyData.opened("desired", tmp_path).by_file), tmp_path)
     assert path.name == "desired-zoo.png"
     assert path.stat().st_size > 5_000

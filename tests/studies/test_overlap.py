@@ -10,7 +10,8 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.studies import overlap
 from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.overlap import positions, study_overlap
-from heterophily.studies.tidy import Study, filter_rows, unique_values
+from heterophily.studies.tidy import StudyData, filter_rows, unique_values
+from heterophily.views.matplotlib import save_figures
 
 
 def hoods(graph):
@@ -111,9 +112,9 @@ def test_rows_of_other_graphs_stay_and_figures_are_drawn_from_them(graph, tmp_pa
     study_overlap(graph, out=tmp_path)
     study_overlap(graph.replace(name="two"), out=tmp_path)
     study_overlap(graph, out=tmp_path)
-    study = Study.opened("overlap", tmp_path)
+    study = StudyData.opened("overlap", tmp_path)
     assert sorted(unique_values(study.rows, "dataset")) == ["two", "zoo"]
     assert len(study.rows) == 2 * 6 * 3
-    paths = overlap.draw(study, tmp_path)
+    paths = save_figures(overlap.charts(study.by_file), tmp_path)
     assert sorted(path.name for path in paths) == ["overlap-two.png", "overlap-zoo.png"]
     assert all(path.stat().st_size > 5_000 for path in paths)

@@ -17,7 +17,8 @@ from heterophily.studies.runtime import (
     study_runtime,
     study_scaling,
 )
-from heterophily.studies.tidy import Study, filter_rows, unique_values
+from heterophily.studies.tidy import StudyData, filter_rows, unique_values
+from heterophily.views.matplotlib import save_figures
 
 
 @pytest.fixture
@@ -77,8 +78,8 @@ def test_rows_of_methods(graph, here, tmp_path):
         assert row["milliseconds"] > 0
         assert row["paper"] is None
     assert [job["settings"] for job in here] == [{"width": 8}] * 2
-    assert Study.opened("runtime", tmp_path).rows == study.rows
-    (path,) = runtime.draw(Study.opened("runtime", tmp_path), tmp_path)
+    assert StudyData.opened("runtime", tmp_path).rows == study.rows
+    (path,) = save_figures(runtime.charts(StudyData.opened("runtime", tmp_path).by_file), tmp_path)
     assert path.stat().st_size > 5_000
 
 
@@ -106,7 +107,7 @@ def test_a_rerun_continues(graph, here, tmp_path):
         assert go(["mlp"], **changes)[1] == ["mlp"]
     other = graph.replace(adjacency=graph.symmetric)
     assert go(["gcn"], on=other)[1] == ["gcn"]
-    rows = Study.opened("runtime", tmp_path).rows
+    rows = StudyData.opened("runtime", tmp_path).rows
     assert sorted((r["dataset"], r["model"]) for r in rows) == [
         ("copy", "mlp"), ("zoo", "gcn"), ("zoo", "mlp")
     ]  # fmt: skip
@@ -131,8 +132,8 @@ def test_a_wrong_setting_is_named_before_anything_is_measured(graph, here):
 def test_the_first_epochs_are_not_counted(graph, tmp_path, monkeypatch):
     seconds = [9.0, 9.0, 9.0, 0.001, 0.002, 0.006]
 
-    curve = SimpleNamespace(seconds=seconds)
-    run = SimpleNamespace(device="cpu", seconds=30.0, curve=curve)
+    history = SimpleNamespace(seconds=seconds)
+    run = SimpleNamespace(device="cpu", seconds=30.0, history=history)
     asked = []
 
     def fake(model, graph, **options):
@@ -177,7 +178,7 @@ def test_the_scaling_study_has_a_row_per_size_and_method(here, tmp_path):
         (100, "mlp"), (100, "gcn"), (300, "mlp"), (300, "gcn")
     ]  # fmt: skip
     assert unique_values(study.rows, "dataset") == ["100 nodes", "300 nodes"]
-    (path,) = runtime.draw_scaling(Study.opened("scaling", tmp_path), tmp_path)
+    (path,) = save_figures(runtime.charts(StudyData.opened("scaling", tmp_path).by_file), tmp_path)
     assert path.stat().st_size > 5_000
 
 

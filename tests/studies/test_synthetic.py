@@ -8,7 +8,8 @@ from heterophily.data.synthetic import digits, synthetic_graph
 from heterophily.models.settings import tuned
 from heterophily.studies import synthetic
 from heterophily.studies.synthetic import study_sweep, study_synthetic, swept_graph
-from heterophily.studies.tidy import Study, filter_rows, unique_values
+from heterophily.studies.tidy import StudyData, filter_rows, unique_values
+from heterophily.views.matplotlib import draw_charts, save_figures
 
 SHORT = {"max_epochs": 2, "width": 8}
 
@@ -83,7 +84,7 @@ def test_the_sweep_has_the_whole_grid_and_a_figure(base, tmp_path):
         (0.7, 0.02),
         (0.7, 1),
     ]
-    (path,) = synthetic.draw_sweep(Study.opened("sweep", tmp_path), tmp_path)
+    (path,) = save_figures(synthetic.charts(StudyData.opened("sweep", tmp_path).by_file), tmp_path)
     assert path.name == "sweep-digits.png"
     assert path.stat().st_size > 5_000
 
@@ -122,14 +123,12 @@ def test_the_papers_numbers_stand_beside():
     assert synthetic.in_paper({**row, "dataset": "digits"}) is None
 
 
-def test_the_figure_has_a_line_per_kind_and_one_for_features_alone(study, tmp_path, monkeypatch):
-    shown = []
-    monkeypatch.setattr("heterophily.views.figures.save_figure", lambda f, p: shown.append(f) or p)
-    synthetic.draw(study, tmp_path)
-    texts = [text.get_text() for text in shown[0].legends[0].get_texts()]
+def test_the_figure_has_a_line_per_kind_and_one_for_features_alone(study):
+    figure = draw_charts(synthetic.charts(study.by_file))
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == ["gcn, easy", "gcn, hard", "mlp"]
-    assert [axes.get_title() for axes in shown[0].axes] == ["degree 18", "degree 4"]
-    drawn = shown[0].axes[0].lines[1].get_ydata()
+    assert [axes.get_title() for axes in figure.axes] == ["degree 18", "degree 4"]
+    drawn = figure.axes[0].lines[1].get_ydata()
     rows = [
         filter_rows(study.rows, model="gcn", pattern="hard", degree=18, homophily=h)[0]
         for h in (0.2, 0.5, 0.8)

@@ -9,7 +9,7 @@ import torch
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.studies.tidy import (
-    Study,
+    StudyData,
     deviation_of,
     filter_rows,
     mean_of,
@@ -69,12 +69,12 @@ def test_summaries_leave_out_missing_numbers():
 
 
 def test_a_study_keeps_tables_apart_and_reads_them_again(tmp_path):
-    study = Study.opened("degrees", tmp_path)
+    study = StudyData.opened("degrees", tmp_path)
     study.replace_rows("", [{"dataset": "a", "x": 1}], same=["dataset"])
     study.replace_rows("more", [{"dataset": "a", "y": 2}], same=["dataset"])
     study.write()
     write_rows([{"z": 3}], tmp_path / "degreesque.json")
-    again = Study.opened("degrees", tmp_path)
+    again = StudyData.opened("degrees", tmp_path)
     assert again.tables == {"": [{"dataset": "a", "x": 1}], "more": [{"dataset": "a", "y": 2}]}
     assert [p.name for p in again.paths()] == ["degrees-more.json", "degrees.json"]
 
@@ -82,12 +82,12 @@ def test_a_study_keeps_tables_apart_and_reads_them_again(tmp_path):
 def test_given_tables_take_the_place_of_those_in_the_folder(tmp_path):
     for x in (1, 2):
         tables = {"": [{"x": x}], "more": [{"y": x}]}
-        Study("s", tmp_path, tables).write()
-        assert Study.opened("s", tmp_path).tables == tables
+        StudyData("s", tmp_path, tables).write()
+        assert StudyData.opened("s", tmp_path).tables == tables
 
 
 def test_new_rows_take_the_place_of_those_they_agree_with(tmp_path):
-    study = Study.opened("s")
+    study = StudyData.opened("s")
     study.replace_rows("", [{"a": 1, "b": 1, "x": 0}, {"a": 1, "b": 2, "x": 0}], same=["a", "b"])
     study.replace_rows("", [{"a": 1, "b": 2, "x": 5}, {"a": 1, "b": 2, "x": 6}], same=["a", "b"])
     assert [row["x"] for row in study.rows] == [0, 5, 6]
@@ -100,49 +100,51 @@ def test_the_main_table_is_written_last(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "heterophily.studies.tidy.write_rows", lambda rows, path: written.append(path.name)
     )
-    study = Study("s", tmp_path, {"": [], "trace": [], "matrices": []})
+    study = StudyData("s", tmp_path, {"": [], "trace": [], "matrices": []})
     study.write()
     assert written[-1] == "s.json"
     assert set(written[:2]) == {"s-trace.json", "s-matrices.json"}
 
 
 def test_two_commands_on_one_folder_keep_the_rows_of_both(tmp_path):
-    first, second = Study.opened("s", tmp_path), Study.opened("s", tmp_path)
+    first, second = StudyData.opened("s", tmp_path), StudyData.opened("s", tmp_path)
     for study, model in ((first, "gcn"), (second, "mlp"), (first, "gat")):
         study.replace_rows("", [{"model": model, "x": 1}], same=["model"])
         study.replace_rows("more", [{"model": model, "y": 2}], same=["model"])
         study.write()
     for table in ("", "more"):
-        kept = Study.opened("s", tmp_path).tables[table]
+        kept = StudyData.opened("s", tmp_path).tables[table]
         assert [row["model"] for row in kept] == ["gcn", "mlp", "gat"]
-    assert first.tables == Study.opened("s", tmp_path).tables
+    assert first.tables == StudyData.opened("s", tmp_path).tables
     second.replace_rows("", [{"model": "gat", "x": 5}], same=["model"])
     second.write()
-    assert filter_rows(Study.opened("s", tmp_path).rows, model="gat") == [{"model": "gat", "x": 5}]
+    assert filter_rows(StudyData.opened("s", tmp_path).rows, model="gat") == [
+        {"model": "gat", "x": 5}
+    ]
 
 
 def test_rows_that_another_command_dropped_do_not_come_back(tmp_path):
-    begun = Study.opened("s", tmp_path)
+    begun = StudyData.opened("s", tmp_path)
     begun.replace_rows("", [{"model": m, "x": 1} for m in ("gcn", "mlp")], same=["model"])
     begun.write()
-    late, other = Study.opened("s", tmp_path), Study.opened("s", tmp_path)
+    late, other = StudyData.opened("s", tmp_path), StudyData.opened("s", tmp_path)
     other.drop_rows_unless(lambda row: row["model"] != "mlp")
     other.write()
     late.replace_rows("", [{"model": "gat", "x": 1}], same=["model"])
     late.write()
-    assert unique_values(Study.opened("s", tmp_path).rows, "model") == ["gcn", "gat"]
+    assert unique_values(StudyData.opened("s", tmp_path).rows, "model") == ["gcn", "gat"]
 
 
 def test_many_at_once_lose_nothing(tmp_path):
     def command(name):
-        study = Study.opened("s", tmp_path)
+        study = StudyData.opened("s", tmp_path)
         for i in range(5):
             study.replace_rows("", [{"model": name, "split": i}], same=["model", "split"])
             study.write()
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(command, "abcd"))
-    rows = Study.opened("s", tmp_path).rows
+    rows = StudyData.opened("s", tmp_path).rows
     assert sorted((r["model"], r["split"]) for r in rows) == [
         (m, i) for m in "abcd" for i in range(5)
     ]
@@ -150,7 +152,7 @@ def test_many_at_once_lose_nothing(tmp_path):
 
 
 def test_what_could_not_be_written_is_written_the_next_time(tmp_path, monkeypatch):
-    study = Study.opened("s", tmp_path)
+    study = StudyData.opened("s", tmp_path)
     study.replace_rows("", [{"x": 1}], same=["x"])
 
     def full(rows, path):
@@ -161,4 +163,4 @@ def test_what_could_not_be_written_is_written_the_next_time(tmp_path, monkeypatc
         with pytest.raises(OSError, match="no room"):
             study.write()
     study.write()
-    assert Study.opened("s", tmp_path).rows == [{"x": 1}]
+    assert StudyData.opened("s", tmp_path).rows == [{"x": 1}]

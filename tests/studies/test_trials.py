@@ -11,7 +11,7 @@ from heterophily.models import REGISTRY
 from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
 from heterophily.models.settings import tuned
 from heterophily.models.simp_gcn import SIMP_GCN
-from heterophily.studies.tidy import Study, filter_rows
+from heterophily.studies.tidy import StudyData, filter_rows
 from heterophily.studies.trials import run_trials, splits_of, trials_of
 from heterophily.training.trainer import train
 
@@ -57,7 +57,7 @@ def test_splits_without_labelled_test_nodes_are_replaced(graph):
 
 
 def test_rows_are_those_of_the_trainer(graph):
-    study = Study.opened("s")
+    study = StudyData.opened("s")
     run_trials(trials_of(graph, "gcn", n_splits=2, settings=SHORT), measure, study)
     for row in study.rows:
         split = graph.split(row["split"])
@@ -69,7 +69,7 @@ def test_rows_are_those_of_the_trainer(graph):
 
 def test_what_is_there_is_not_run_again(graph, tmp_path, no_training):
     def go(n_splits, **settings):
-        study = Study.opened("s", tmp_path)
+        study = StudyData.opened("s", tmp_path)
         trials = trials_of(graph, "gcn", n_splits=n_splits, settings={**SHORT, **settings})
         run_trials(trials, measure, study)
         return study
@@ -86,7 +86,7 @@ def test_what_is_there_is_not_run_again(graph, tmp_path, no_training):
 
 def test_rows_under_other_settings_are_dropped_and_other_cells_stay(graph, tmp_path):
     def go(model, n_splits, **settings):
-        study = Study.opened("s", tmp_path)
+        study = StudyData.opened("s", tmp_path)
         trials = trials_of(graph, model, n_splits=n_splits, settings={**SHORT, **settings})
         run_trials(trials, measure, study)
         return study
@@ -96,16 +96,16 @@ def test_rows_under_other_settings_are_dropped_and_other_cells_stay(graph, tmp_p
     study = go("gcn", 1, width=9)
     assert [row["model"] for row in study.rows] == ["mlp", "gcn"]
     assert len(filter_rows(study.tables["more"], model="gcn")) == 2
-    assert Study.opened("s", tmp_path).tables == study.tables
+    assert StudyData.opened("s", tmp_path).tables == study.tables
 
 
 def test_two_commands_with_other_settings_leave_the_rows_of_one(graph, tmp_path):
-    both = [Study.opened("s", tmp_path) for _ in range(2)]
+    both = [StudyData.opened("s", tmp_path) for _ in range(2)]
     for study, width, n_splits in zip(both, (8, 9), (2, 1), strict=True):
         settings = {**SHORT, "width": width}
         trials = trials_of(graph, "gcn", n_splits=n_splits, settings=settings)
         run_trials(trials, measure, study)
-    assert [row["run"] for row in Study.opened("s", tmp_path).rows] == [trials[0].run_id]
+    assert [row["run"] for row in StudyData.opened("s", tmp_path).rows] == [trials[0].run_id]
 
 
 def test_another_graph_of_the_same_name_is_another_run(graph):
@@ -184,7 +184,7 @@ def test_equal_runs_are_trained_once_and_told_twice(graph):
         counted.append(trial)
         return measure(trial)
 
-    study = Study.opened("s")
+    study = StudyData.opened("s")
     trials = [
         trial
         for variant, recipe in {"full": CMGNN, "without loss": WITHOUT_DISCRIMINATION}.items()
@@ -209,7 +209,7 @@ def test_processes_give_the_same_rows_also_of_a_recipe_in_a_file(graph, tmp_path
     mine = own_recipe(tmp_path / "own.py", 2)
     found = []
     for workers in (1, 2):
-        study = Study.opened("s", tmp_path / str(workers))
+        study = StudyData.opened("s", tmp_path / str(workers))
         trials = [
             trial
             for model in ("gcn", mine)

@@ -3,9 +3,9 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
+from heterophily.core.chart import matrix_chart
 from heterophily.core.errors import HeterophilyError
-from heterophily.views import figures
-from heterophily.views.figures import draw_compatibility, save_compatibility, save_figure
+from heterophily.views.matplotlib import draw_chart, draw_charts, save_charts, save_figure
 
 MAGIC = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF-", ".svg": b"<?xml"}
 
@@ -14,13 +14,21 @@ def random_matrix(k):
     return np.random.default_rng(0).dirichlet(np.ones(k), size=k)
 
 
+def save_compatibility(matrix, names, path, title=""):
+    return save_charts([matrix_chart(matrix.tolist(), list(names), title)], path)
+
+
+def draw_compatibility(axes, matrix, names, title="", peak=None):
+    draw_chart(axes, matrix_chart(matrix.tolist(), list(names), title, peak=peak))
+    return axes.images[0]
+
+
 @pytest.fixture
-def figure_of(monkeypatch):
+def figure_of():
     """The figure that would be saved, laid out."""
-    monkeypatch.setattr(figures, "save_figure", lambda figure, _: figure)
 
     def make(names, title=""):
-        figure = save_compatibility(random_matrix(len(names)), names, "", title=title)
+        figure = draw_charts([matrix_chart(random_matrix(len(names)).tolist(), names, title)])
         figure.draw_without_rendering()
         return figure
 
@@ -44,7 +52,9 @@ def test_dark_cells_are_large_shares(tmp_path):
 
 @pytest.mark.parametrize("name", ["m.jpg", "m", "m.txt"])
 def test_other_endings_are_refused_before_anything_is_written(tmp_path, name):
-    with pytest.raises(HeterophilyError, match=r"a figure ends in \.png, \.pdf, \.svg, got 'm"):
+    with pytest.raises(
+        HeterophilyError, match=r"a figure file with extension \.png, \.pdf, \.svg, got 'm"
+    ):
         save_compatibility(random_matrix(2), "ab", tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

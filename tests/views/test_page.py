@@ -10,15 +10,17 @@ import pytest
 from typer.testing import CliRunner
 
 from heterophily import Graph, diagnose, load
+from heterophily.bench.diagram import rank_chart
 from heterophily.bench.plan import plan
 from heterophily.bench.significance import Ranking
 from heterophily.commands.main import app
+from heterophily.core.chart import Mark
 from heterophily.core.errors import HeterophilyError
 from heterophily.runs.record import pack_records, read_records, write_record
-from heterophily.views.page import build, data, overview, single, views
-from heterophily.views.page.chart import Series
+from heterophily.views import plotly
+from heterophily.views.charts import curve_charts
+from heterophily.views.page import build, data, graph_report, panels
 from heterophily.views.page.commands import bench_command, bench_note, changed_settings
-from heterophily.views.page.curves import curve_charts
 
 
 class Elements(HTMLParser):
@@ -48,7 +50,7 @@ def page(report_file):
 
 @pytest.fixture(scope="module")
 def results(results_folder):
-    return data.gather(results_folder)
+    return data.load_results(results_folder)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +146,7 @@ def test_each_part_of_the_issue_is_on_the_page(page):
 
 def test_what_has_no_content_is_left_out(results_folder, tmp_path):
     one = [each for each in read_records(results_folder) if each.dataset == "chameleon-f"]
-    page = build.report_page(data.gather(pack_records(one, tmp_path / "runs.jsonl")))
+    page = build.report_page(data.load_results(pack_records(one, tmp_path / "runs.jsonl")))
     for part in (
         "Ablation",
         "Accuracy by degree",
@@ -165,15 +167,15 @@ def test_ranks_and_their_diagram_come_with_two_whole_datasets(page, results):
 def test_the_rank_diagram_has_a_line_per_method_and_a_bar_per_group():
     ranks = {"a": 1.0, "b": 2.2, "c": 2.8, "<d>": 4.0}
     ranking = Ranking(ranks, ("x", "y"), 3.0, 0.1, 2.0, 0.05)
-    chart = overview.rank_chart(ranking)
-    bars = [t for t in chart.traces if t["meta"]["role"] == "accent"]
+    figure = plotly.draw_chart(rank_chart(ranking))
+    bars = [t for t in figure["data"] if t["meta"]["role"] == "accent"]
     assert len(bars) == len(ranking.cliques) == 2
-    assert any("&lt;d&gt;" in note["text"] for note in chart.layout["annotations"])
-    go.Figure(chart.figure)
+    assert any("&lt;d&gt;" in note["text"] for note in figure["layout"]["annotations"])
+    go.Figure(figure)
 
 
 def test_the_leaderboard_has_the_papers_numbers_beside_ours(results):
-    row = next(row for row in views.board(results.table) if row["model"] == "cmgnn")
+    row = next(row for row in panels.leaderboard(results.table) if row["model"] == "cmgnn")
     cell = next(cell for cell in row["cells"] if cell["dataset"] == "chameleon-f")
     assert (cell["mean"], cell["paper"], cell["difference"]) == ("46.00", "45.70", "+0.30")
     assert cell["verdict"] is None  # not before all ten runs of the paper
@@ -185,37 +187,39 @@ def test_times_come_from_the_study_or_from_the_runs(results, results_folder, tmp
     assert points["cmgnn"] == (20.0, pytest.approx(46.0))
     assert "study" in said
     packed = pack_records(read_records(results_folder), tmp_path / "runs.jsonl")
-    points, said = data.times_of(data.gather(packed), "chameleon-f")
+    points, said = data.times_of(data.load_results(packed), "chameleon-f")
     assert points["cmgnn"] == (15.0, pytest.approx(46.0))
     assert "runs" in said
 
 
 def test_estimates_of_runs_stand_in_where_there_is_no_study(results_folder, tmp_path):
     packed = pack_records(read_records(results_folder), tmp_path / "runs.jsonl")
-    (found,) = data.matrices_of(data.gather(packed), "chameleon-f")
-    assert (found.kind, found.method) == ("estimated", "cmgnn")
-    assert found.matrix[0] == pytest.approx([1 / 3] * 3)
+    (chart,) = data.matrix_charts(data.load_results(packed), "chameleon-f")
+    (mark,) = chart.marks
+    assert (chart.title, mark.method) == ("Estimated by cmgnn", "cmgnn")
+    assert mark.values[0] == pytest.approx([1 / 3] * 3)
 
 
 def test_negative_entries_of_a_desired_matrix_get_two_hues(results):
-    found = data.matrices_of(results, "chameleon-f")
-    assert [b.kind for b in found] == ["observed", "estimated", "estimated", "desired", "desired"]
-    scales = [chart.traces[0]["meta"]["scale"] for chart in views.compatibility_charts(found)]
+    found = data.matrix_charts(results, "chameleon-f")
+    kinds = [chart.title.split()[0] for chart in found]
+    assert kinds == ["Observed", "Estimated", "Estimated", "Desired", "Desired"]
+    scales = [plotly.draw_chart(chart)["data"][0]["meta"]["scale"] for chart in found]
     assert scales == ["plain"] * 3 + ["signed"] * 2
 
 
 def test_curves_are_thinned_and_keep_their_ends(results):
     curves, said = data.curves_of(results, "chameleon-f")
-    first = curve_charts(curves, results.series, caption=said)[0]
-    line = first.traces[0]
+    first = curve_charts(curves, caption=said)[0]
+    line = plotly.draw_chart(first)["data"][0]
     assert len(line["x"]) <= 160
     assert (line["x"][0], line["x"][-1]) == (0, 299)
     assert said == "Split 0."
 
 
 def test_no_color_is_shared_by_the_first_eight_methods():
-    series = Series(tuple("abcdefgh"))
-    assert [series.meta(m)["series"] for m in "abcdefgh"] == list(range(8))
+    marks = [Mark("line", method=method) for method in "abcdefgh"]
+    assert [plotly.meta(mark, "abcdefgh")["series"] for mark in marks] == list(range(8))
 
 
 def test_the_command_of_a_cell_gives_exactly_its_runs(made):
@@ -264,13 +268,13 @@ def test_failed_runs_stand_with_their_reason(made, tmp_path, wild):
     bad = made("gcn", "chameleon-f", 0, status="error", reason=f"Traceback\n{wild}", run={})
     write_record(tmp_path, bad)
     write_record(tmp_path, made("cmgnn", "chameleon-f", 0))
-    page = build.report_page(data.gather(tmp_path))
+    page = build.report_page(data.load_results(tmp_path))
     assert_harmless(page, wild)
     assert "failed run" in page
 
 
 def test_the_report_of_a_diagnosis(small, tmp_path, wild):
-    path = single.write_diagnosis(diagnose(small), tmp_path / "d.html", source=wild)
+    path = graph_report.write_diagnosis(diagnose(small), tmp_path / "d.html", source=wild)
     page = path.read_text(encoding="utf-8")
     assert_harmless(page, wild)
     assert "Edge homophily" in page

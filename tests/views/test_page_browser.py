@@ -220,7 +220,7 @@ def test_without_scripts_all_text_is_there(opened):
 
 def test_the_page_of_one_graph_fits_a_phone(opened, tmp_path):
     from heterophily import diagnose, load
-    from heterophily.views.page.single import write_diagnosis
+    from heterophily.views.page.graph_report import write_diagnosis
 
     file = write_diagnosis(diagnose(load("digits")), tmp_path / "d.html", source="digits")
     with opened(390, file=file) as page:

@@ -13,7 +13,7 @@ from heterophily.commands.fit import fit_model
 from heterophily.commands.options import chosen
 from heterophily.data.splits import random_splits
 from heterophily.models.settings import tuned
-from heterophily.views.page import single
+from heterophily.views.page import graph_report
 from heterophily.views.page.commands import bench_note, own_note, shared_settings, whole_command
 
 
@@ -52,7 +52,7 @@ def fitted_again(command, graph, split):
 
 def told(fitted, **more):
     words = {"source": "g.csv", "model": fitted.recipe.name, "split": "0", "folder": "out"}
-    return single.fit_command(fitted, **{**words, **more})
+    return graph_report.fit_command(fitted, **{**words, **more})
 
 
 @pytest.mark.parametrize("preset", ["published", "reference"])
@@ -83,7 +83,7 @@ def test_the_table_of_nodes_stands_in_the_commands(digits, actor, tmp_path):
     )
     assert "--nodes" not in told(fitted)
     for nodes in (None, "nodes.csv"):
-        path = single.write_diagnosis(
+        path = graph_report.write_diagnosis(
             diagnose(digits), tmp_path / "d.html", source="g.csv", nodes=nodes
         )
         text = path.read_text(encoding="utf-8")

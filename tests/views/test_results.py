@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from matplotlib.image import imread
 
+from heterophily.bench.diagram import bar_rows, rank_chart
 from heterophily.bench.significance import Ranking
 from heterophily.core.errors import HeterophilyError
 from heterophily.runs.record import Record, pack_records
-from heterophily.views import diagram
-from heterophily.views.diagram import bar_rows, save_diagram
+from heterophily.views.matplotlib import ROLES, draw_charts, save_charts
 from heterophily.views.results import main, page, read_remarks, write_page
 
 ENVIRONMENT = {
@@ -286,12 +286,11 @@ def test_bars_of_one_row_keep_apart():
 
 
 @pytest.fixture
-def drawn(monkeypatch):
+def drawn():
     """The figure that would be saved, laid out."""
-    monkeypatch.setattr(diagram, "save_figure", lambda figure, _: figure)
 
     def make(one):
-        figure = save_diagram(one, "a.png")
+        figure = draw_charts([rank_chart(one)])
         figure.draw_without_rendering()
         return figure
 
@@ -330,7 +329,7 @@ def test_names_line_up_beside_ranks_of_one_and_of_two_digits(drawn):
 def test_the_diagram_shows_ranks_bars_and_the_critical_difference(drawn):
     one = ranking(1.5, 1, 2, 3, 4)
     axes = drawn(one).axes[0]
-    bars = [line for line in axes.lines if line.get_color() == diagram.BAR]
+    bars = [line for line in axes.lines if line.get_color() == ROLES["accent"]]
     ends = [tuple(line.get_xdata()) for line in bars]
     assert [pytest.approx(e, abs=0.1) for e in [(1, 2), (2, 3), (3, 4)]] == ends
     assert any(tuple(line.get_xdata()) == (1, 2.5) for line in axes.lines)
@@ -339,9 +338,9 @@ def test_the_diagram_shows_ranks_bars_and_the_critical_difference(drawn):
 
 @pytest.mark.parametrize("name", ["d.png", "d.svg", "d.pdf"])
 def test_the_diagram_is_saved(tmp_path, name):
-    assert save_diagram(ranking(1.5, 1, 2, 3), tmp_path / name).stat().st_size > 1000
+    assert save_charts([rank_chart(ranking(1.5, 1, 2, 3))], tmp_path / name).stat().st_size > 1000
 
 
 def test_other_endings_are_refused(tmp_path):
-    with pytest.raises(HeterophilyError, match="a figure ends in"):
-        save_diagram(ranking(1.5, 1, 2, 3), tmp_path / "d.jpg")
+    with pytest.raises(HeterophilyError, match="a figure file with extension"):
+        save_charts([rank_chart(ranking(1.5, 1, 2, 3))], tmp_path / "d.jpg")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heterophily.studies.degrees import group_names
-from heterophily.studies.tidy import Study
+from heterophily.studies.tidy import StudyData
 from heterophily.views.studies import SECTIONS, beside, number, page
 
 RUN = {"split": "0", "seed": 0, "run": "r"}
@@ -19,7 +19,7 @@ def folder(tmp_path):
     """Data of every study, and one figure."""
 
     def put(name, *rows, table=""):
-        study = Study.opened(name, tmp_path)
+        study = StudyData.opened(name, tmp_path)
         study.replace_rows(table, [{**RUN, **row} for row in rows], same=())
         study.write()
 

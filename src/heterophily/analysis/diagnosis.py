@@ -9,12 +9,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from torch import Tensor
 
 from heterophily.analysis.audit import Audit, audit_graph
+from heterophily.core.chart import Chart, matrix_chart
 from heterophily.core.compatibility import (
     discriminability,
     neighborhood_accuracy,
@@ -26,7 +26,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.homophily import Homophily, measure_homophily
 from heterophily.core.sparse import Matrix
-from heterophily.core.types import FloatArray, JsonObject, PathLike
+from heterophily.core.types import FloatArray, JsonObject
 
 MIN_ADJUSTED_HOMOPHILY = 0.5  # of a homophilous graph; random edges have 0, citations above 0.65
 MIN_ADVANTAGE = 0.05  # in accuracy over the largest class, for neighbors to be informative
@@ -166,11 +166,28 @@ class Diagnosis:
             "verdict": self.verdict,
         }
 
-    def plot(self, path: PathLike) -> Path:
-        """Plot the compatibility matrix as a heat map; the extension of `path` is the format."""
-        from heterophily.views.figures import save_compatibility
-
-        return save_compatibility(self.compatibility, self.class_names, path, title=self.name)
+    @property
+    def charts(self) -> list[Chart]:
+        """The compatibility matrix and the overlap of neighborhoods as heat maps."""
+        return [
+            matrix_chart(
+                self.compatibility.tolist(),
+                self.class_names,
+                "Observed",
+                caption="From all labels.",
+                panel=self.name,
+            ),
+            matrix_chart(
+                self.overlap.tolist(),
+                self.class_names,
+                "Overlap of neighborhoods",
+                peak=1.0,
+                caption="1 if the classes of neighbors do not distinguish the two classes.",
+                x="class",
+                y="class",
+                scale="overlap",
+            ),
+        ]
 
 
 def diagnose(graph: Graph) -> Diagnosis:

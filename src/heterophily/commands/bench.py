@@ -149,14 +149,14 @@ def table(
     ] = None,
 ) -> None:
     """Print means, ranks and significance of the runs in a folder of results."""
+    from heterophily.bench.diagram import table_diagram
     from heterophily.bench.table import build_table
     from heterophily.runs.record import read_records
-    from heterophily.views.diagram import save_ranking
-    from heterophily.views.figures import check_ending
+    from heterophily.views.matplotlib import check_extension, save_charts
     from heterophily.views.tables import format_of, print_table, write_table
 
     if diagram is not None:
-        check_ending(diagram)
+        check_extension(diagram)
     found = build_table(
         read_records(source),
         metric=metric,
@@ -164,7 +164,7 @@ def table(
         datasets=_names(datasets),
         against=against is not None,
     )
-    drawn = None if diagram is None else save_ranking(found, diagram)
+    drawn = None if diagram is None else save_charts([table_diagram(found)], diagram)
     if out is None:
         print_table(found, (kind or Format.text).value)
     else:

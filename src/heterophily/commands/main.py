@@ -98,10 +98,10 @@ def diagnose(
     from heterophily.analysis.diagnosis import diagnose
     from heterophily.data.loading import open_graph
     from heterophily.views.console import console, diagnosis_view
-    from heterophily.views.figures import check_ending
+    from heterophily.views.matplotlib import check_extension, save_charts
 
     if plot is not None:
-        check_ending(plot)
+        check_extension(plot)
     _check_report(report)
     diagnosis = diagnose(open_graph(source, nodes=nodes))
     if as_json:
@@ -109,9 +109,9 @@ def diagnose(
     else:
         console().print(diagnosis_view(diagnosis))
     if plot is not None:
-        typer.echo(f"wrote {diagnosis.plot(plot)}", err=True)
+        typer.echo(f"wrote {save_charts(diagnosis.charts[:1], plot)}", err=True)
     if report is not None:
-        from heterophily.views.page.single import write_diagnosis
+        from heterophily.views.page.graph_report import write_diagnosis
 
         typer.echo(
             f"wrote {write_diagnosis(diagnosis, report, source=source, nodes=nodes)}", err=True
@@ -200,11 +200,12 @@ def fit(
 
     Under `torchrun` several processes share each batch; the first one writes and prints.
     """
-    from heterophily.commands.fit import fit_model, write_results
+    from heterophily.commands.fit import fit_model
     from heterophily.core import processes
     from heterophily.data.loading import open_graph
     from heterophily.models.settings import read_settings
     from heterophily.views.console import console, fit_view
+    from heterophily.views.fit import write_results
 
     _check_report(report)
     options: dict[str, Any] = {"seed": seed, "device": device, "class_weights": class_weights}
@@ -218,7 +219,7 @@ def fit(
     if not silent:
         paths = write_results(fitted, graph, out)
         if report is not None:
-            from heterophily.views.page.single import fit_command, write_fit
+            from heterophily.views.page.graph_report import fit_command, write_fit
 
             command = fit_command(
                 fitted, source=source, model=model, split=split, folder=out, nodes=nodes
@@ -242,9 +243,9 @@ def predict(
     ] = None,
 ) -> None:
     """Predict the nodes of a graph with a model that `fit` wrote."""
-    from heterophily.commands.fit import write_predictions
     from heterophily.data.loading import open_graph
     from heterophily.training.estimator import NodeClassifier
+    from heterophily.views.fit import write_predictions
 
     inner = folder / "model"
     fitted = NodeClassifier.load(inner if inner.is_dir() else folder, model=model)

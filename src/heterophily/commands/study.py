@@ -10,8 +10,9 @@ import typer
 from heterophily.commands.options import chosen, pieces
 
 if TYPE_CHECKING:
+    from heterophily.core.chart import Chart
     from heterophily.core.graph import Graph
-    from heterophily.studies.tidy import Study
+    from heterophily.studies.tidy import StudyData, Tables
 
 
 class Ending(StrEnum):
@@ -78,7 +79,7 @@ def ablation(
         beside = "" if row["paper"] is None else f", the paper's {row['paper']:+.2f}"
         name = f"{row['dataset']}, {row['model']} {row['variant']}"
         typer.echo(f"{name}: {row['change']:+.2f} points{beside}")
-    _finish(found, module.draw, figures)
+    _finish(found, module.charts, figures)
 
 
 @study_app.command()
@@ -101,7 +102,7 @@ def degrees(
     options = _options(splits, seed, workers, device, settings, keep)
     names = pieces(models)
     found = _each(graphs, nodes, lambda g: module.study_degrees(g, names, out=out, **options))
-    _finish(found, module.draw, figures)
+    _finish(found, module.charts, figures)
 
 
 @study_app.command()
@@ -127,7 +128,7 @@ def compatibility(
     for row in module.summary(found):
         moved = f"from {row['start']:.3f} before training to {row['end']:.3f}"
         typer.echo(f"{row['dataset']}, {row['model']}: mean |M̂ − M| goes {moved}")
-    _finish(found, module.draw, figures)
+    _finish(found, module.charts, figures)
 
 
 @study_app.command()
@@ -157,7 +158,7 @@ def desired(
             kinds = ("observed", "desired")
             before, after = (mean_of(rows, f"discriminability_{kind}") for kind in kinds)
             typer.echo(f"{dataset}, {model}: discriminability {before:.3f} → {after:.3f}")
-    _finish(found, module.draw, figures)
+    _finish(found, module.charts, figures)
 
 
 @study_app.command()
@@ -189,12 +190,12 @@ def synthetic(
     options: Any = {**_options(splits, seed, workers, device, settings, keep), "out": out}
     graph, names = open_graph(base, nodes=nodes), pieces(models)
     if not sweep:
-        _finish(module.study_synthetic(graph, names, **options), module.draw, figures)
+        _finish(module.study_synthetic(graph, names, **options), module.charts, figures)
         return
     grid = {"homophilies": homophilies, "rests": rests, "degrees": degree}
     numbers: Any = {name: _numbers(text) for name, text in grid.items()}
     found = module.study_sweep(graph, names, **numbers, **options)
-    _finish(found, module.draw_sweep, figures)
+    _finish(found, module.charts, figures)
 
 
 @study_app.command()
@@ -223,7 +224,7 @@ def overlap(
         ]
         shown = ", ".join("–" if v is None else f"{v:.2f}" for v in every[1:])
         typer.echo(f"{dataset}: mean overlap {every[0]:.2f}; by degree, lowest first: {shown}")
-    _finish(found, module.draw, figures)
+    _finish(found, module.charts, figures)
 
 
 @study_app.command()
@@ -259,7 +260,7 @@ def runtime(
     }
     if graphs:
         found = _each(graphs, nodes, lambda g: module.study_runtime(g, names, **options))
-        _finish(found, module.draw, figures)
+        _finish(found, module.charts, figures)
     if sizes:
         grown = module.study_scaling([int(n) for n in _numbers(sizes)], names, **options)
         for row in module.exponents(grown.rows):
@@ -267,7 +268,7 @@ def runtime(
                 f"{key} ~ E^{row[key]:.2f}" for key in ("time", "memory") if row[key] is not None
             ]
             typer.echo(f"{row['model']}: {', '.join(laws) or 'too few sizes to fit an exponent'}")
-        _finish(grown, module.draw_scaling, figures)
+        _finish(grown, module.charts, figures)
 
 
 def _options(
@@ -292,17 +293,21 @@ def _numbers(text: str) -> list[float]:
         raise HeterophilyError(f"numbers with commas between are wanted, got {text!r}") from error
 
 
-def _each(graphs: list[str], nodes: Path | None, run: "Callable[[Graph], Study]") -> "Study":
+def _each(
+    graphs: list[str], nodes: Path | None, run: "Callable[[Graph], StudyData]"
+) -> "StudyData":
     """Run a study on each graph; they share one folder, so the last one has all rows."""
     from heterophily.data.loading import open_graph
 
     return [run(open_graph(source, nodes=nodes)) for source in graphs][-1]
 
 
-def _finish(study: "Study", draw: Callable[..., list[Path]], figures: Ending) -> None:
+def _finish(study: "StudyData", charts: "Callable[[Tables], list[Chart]]", figures: Ending) -> None:
+    from heterophily.views.matplotlib import save_figures
+
     assert study.folder is not None
     paths = study.paths()
     if figures is not Ending.none:
-        paths += draw(study, study.folder, ending=figures.value)
+        paths += save_figures(charts(study.by_file), study.folder, extension=figures.value)
     for path in paths:
         typer.echo(f"wrote {path}", err=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from heterophily.core.chart import Axis, Chart, Mark, file_name
 from heterophily.core.graph import Graph
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import SingleChannel
@@ -25,8 +26,17 @@ from heterophily.models import find_recipe
 from heterophily.models.building import build
 from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
 from heterophily.models.settings import tuned
-from heterophily.studies.tidy import Row, Rows, Study, filter_rows, mean_of, unique_values
-from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
+from heterophily.studies.study import ACCURACY, Study
+from heterophily.studies.tidy import (
+    Row,
+    Rows,
+    StudyData,
+    Tables,
+    filter_rows,
+    mean_of,
+    unique_values,
+)
+from heterophily.studies.trials import Trial, run_trials, trials_of
 
 NAME = "ablation"
 FULL = "full"
@@ -57,7 +67,7 @@ def study_ablation(
     workers: int = 1,
     out: Path | str | None = None,
     **options: Any,
-) -> Study:
+) -> StudyData:
     """Train a method whole and without its parts: test accuracy per variant and split, in percent.
 
     Options are those of `trials_of`.
@@ -76,7 +86,7 @@ def study_ablation(
             variant=variant,
             **options,
         )
-    study = Study.opened(NAME, out)
+    study = StudyData.opened(NAME, out)
     run_trials(trials, measure, study, workers=workers, paper=in_paper)
     return study
 
@@ -222,34 +232,44 @@ def _levels(rows: Rows) -> tuple[float | None, float | None]:
     return mean_of(rows, "test_accuracy"), mean_of(rows, "paper")
 
 
-def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
-    """One figure per method: the change against the full method, the paper's as diamonds."""
-    from heterophily.views.drawing import color, legend_below, panels, plain, slug
-    from heterophily.views.figures import save_figure
+def charts(tables: Tables) -> list[Chart]:
+    """Return a chart per method: the change of accuracy without each part, and the paper's."""
+    rows = tables.get(NAME, [])
+    found = (
+        _chart(model, filter_rows(rows, model=model)) for model in unique_values(rows, "model")
+    )
+    return [chart for chart in found if chart.marks]
 
-    paths = []
-    for model in unique_values(study.rows, "model"):
-        rows = changes(filter_rows(study.rows, model=model))
-        datasets, variants = unique_values(rows, "dataset"), unique_values(rows, "variant")
-        if not rows:
-            continue
-        width = max(6.0, 1.2 + 0.35 * len(datasets) * (len(variants) + 1))
-        figure, (axes,) = panels(1, width=min(width, 11.0), height=3.2)
-        step = 0.8 / len(variants)
-        for i, variant in enumerate(variants):
-            at = {d: datasets.index(d) + (i - (len(variants) - 1) / 2) * step for d in datasets}
-            bars = filter_rows(rows, variant=variant)
-            places, heights = [at[r["dataset"]] for r in bars], [r["change"] for r in bars]
-            axes.bar(places, heights, width=0.9 * step, color=color(i), label=variant)
-            printed = [(at[r["dataset"]], r["paper"]) for r in bars if r["paper"] is not None]
-            if printed:
-                label = "paper" if i == len(variants) - 1 else None
-                style: Any = {"marker": "D", "s": 26, "facecolor": "white", "edgecolor": "black"}
-                axes.scatter(*zip(*printed, strict=True), zorder=3, label=label, **style)
-        plain(axes, title=f"{model} without its parts", y="change of accuracy, points")
-        axes.axhline(0, color="black", linewidth=0.8)
-        axes.set_xticks(range(len(datasets)), datasets)
-        axes.tick_params(axis="x", length=0)
-        legend_below(figure, axes)
-        paths.append(save_figure(figure, folder / f"{NAME}-{slug(model)}.{ending}"))
-    return paths
+
+def _chart(model: str, rows: Rows) -> Chart:
+    differences = changes(rows)
+    datasets = unique_values(differences, "dataset")
+    marks = []
+    for number, variant in enumerate(unique_values(differences, "variant")):
+        bars = filter_rows(differences, variant=variant)
+        names = [row["dataset"] for row in bars]
+        look: Any = {"name": variant, "color": number}
+        marks.append(Mark("bar", names, [row["change"] for row in bars], **look))
+        if any(row["paper"] is not None for row in bars):
+            printed = [row["paper"] for row in bars]
+            marks.append(Mark("point", names, printed, paper=True, **look))
+    return Chart(
+        f"Ablation of {model}",
+        marks,
+        Axis("", datasets),
+        Axis("change of accuracy, points"),
+        caption="Test accuracy without a part minus that of the full method.",
+        panel=f"{model} without its parts",
+        file=f"{NAME}-{file_name(model)}",
+        wide=True,
+    )
+
+
+STUDY = Study(
+    NAME,
+    "Ablation",
+    "What a method loses without one of its parts (Table 3 of the paper).",
+    topic=ACCURACY,
+    charts=charts,
+    files=(NAME,),
+)

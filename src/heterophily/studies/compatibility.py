@@ -12,13 +12,30 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from heterophily.core.chart import Axis, Chart, Mark, file_name
 from heterophily.core.compatibility import discriminability, observed_compatibility
 from heterophily.core.graph import Graph
 from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
-from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows
-from heterophily.studies.tidy import Row, Rows, Study, filter_rows, mean_of, unique_values
-from heterophily.studies.trials import Tables, Trained, Trial, run_trials, trials_of
+from heterophily.studies.matrices import (
+    MATRICES,
+    class_names,
+    estimated_chart,
+    matrix_of,
+    matrix_rows,
+    observed_chart,
+)
+from heterophily.studies.study import CLASSES, Study
+from heterophily.studies.tidy import (
+    Row,
+    Rows,
+    StudyData,
+    Tables,
+    filter_rows,
+    mean_of,
+    unique_values,
+)
+from heterophily.studies.trials import Trained, Trial, run_trials, trials_of
 from heterophily.training.metrics import accuracy
 
 NAME = "compatibility"
@@ -33,13 +50,13 @@ def study_compatibility(
     workers: int = 1,
     out: Path | str | None = None,
     **options: Any,
-) -> Study:
+) -> StudyData:
     """Observed and estimated matrices, their distance per split, and its trace over training.
 
     The matrices are those of the first split. Options are those of `trials_of`.
     """
     trials = [trial for model in models for trial in trials_of(graph, model, **options)]
-    study = Study.opened(NAME, out)
+    study = StudyData.opened(NAME, out)
     run_trials(trials, measure, study, workers=workers)
     return study
 
@@ -105,57 +122,60 @@ def _training_labels(trained: Trained) -> tuple[Any, Tensor, int]:
     return shown.symmetric, shown.labels, shown.n_classes
 
 
-def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
-    """A pair of heat maps per dataset and method, and the traces of all datasets."""
-    from heterophily.views.drawing import save_matrices, slug
-
-    paths = []
-    for dataset in unique_values(study.tables.get(MATRICES, []), "dataset"):
-        for model in unique_values(filter_rows(study.tables[MATRICES], dataset=dataset), "model"):
-            rows = filter_rows(study.tables[MATRICES], dataset=dataset, model=model)
-            observed, names = matrix_of(filter_rows(rows, kind="observed"))
-            estimated, _ = matrix_of(filter_rows(rows, kind="estimated"))
-            titles = {f"{dataset}: observed": observed, f"estimated by {model}": estimated}
-            target = folder / f"{NAME}-{slug(dataset)}-{slug(model)}.{ending}"
-            paths.append(save_matrices(titles, names, target))
-    return paths + _draw_traces(study, folder / f"{NAME}-trace.{ending}")
+def charts(tables: Tables) -> list[Chart]:
+    """Return a pair of matrices per dataset and method, and the traces of all datasets."""
+    rows = tables.get(f"{NAME}-{MATRICES}", [])
+    found = []
+    for dataset in unique_values(rows, "dataset"):
+        for model in unique_values(filter_rows(rows, dataset=dataset), "model"):
+            found += _matrix_charts(filter_rows(rows, dataset=dataset, model=model))
+    traces = tables.get(f"{NAME}-{TRACE}", [])
+    return found + [
+        _trace_chart(filter_rows(traces, dataset=dataset))
+        for dataset in unique_values(traces, "dataset")
+    ]
 
 
-def _draw_traces(study: Study, path: Path) -> list[Path]:
-    from heterophily.views.drawing import color, leftmost, legend_below, panels, plain
-    from heterophily.views.figures import save_figure
-
-    traces = study.tables.get(TRACE, [])
-    datasets, models = unique_values(traces, "dataset"), unique_values(traces, "model")
-    if not datasets:
-        return []
-    figure, grid = panels(len(datasets))
-    for axes, dataset in zip(grid, datasets, strict=True):
-        for i, model in enumerate(models):
-            rows = filter_rows(traces, dataset=dataset, model=model)
-            for j, split in enumerate(unique_values(rows, "split")):
-                line = filter_rows(rows, split=split)
-                at = [row["epoch"] + 2 for row in line]  # logarithms want the start above 0
-                axes.plot(
-                    at,
-                    [row["distance"] for row in line],
-                    color=color(i),
-                    linewidth=1.1,
-                    alpha=0.7,
-                    drawstyle="steps-post",
-                    label=model if j == 0 else None,
-                )
-        axes.set_xscale("log")
-        axes.set_ylim(bottom=0)
-        ends = [n for n in (1, 10, 100, 1000) if n <= 2 + max(row["epoch"] for row in traces)]
-        axes.set_xticks([1, *(n + 1 for n in ends)], ["start", *map(str, ends)])
-        axes.minorticks_off()
-        plain(axes, title=dataset, x="epoch", y="mean |M̂ − M|" if axes in leftmost(grid) else "")
-    legend_below(figure, grid[0])
-    return [save_figure(figure, path)]
+def _matrix_charts(rows: Rows) -> list[Chart]:
+    dataset, model = rows[0]["dataset"], rows[0]["model"]
+    observed, names = matrix_of(filter_rows(rows, kind="observed"))
+    estimated, _ = matrix_of(filter_rows(rows, kind="estimated"))
+    shared: Any = {
+        "peak": float(max(observed.max(), estimated.max())),
+        "file": f"{NAME}-{file_name(dataset)}-{file_name(model)}",
+        "dataset": dataset,
+    }
+    return [
+        observed_chart(observed, names, **shared, panel=f"{dataset}: observed"),
+        estimated_chart(estimated, names, model, **shared, panel=f"estimated by {model}"),
+    ]
 
 
-def summary(study: Study) -> Rows:
+def _trace_chart(rows: Rows) -> Chart:
+    dataset, marks = rows[0]["dataset"], []
+    for model in unique_values(rows, "model"):
+        for split in unique_values(filter_rows(rows, model=model), "split"):
+            line = filter_rows(rows, model=model, split=split)
+            epochs = [row["epoch"] + 2 for row in line]  # a logarithmic axis needs a start above 0
+            distances = [row["distance"] for row in line]
+            look: Any = {"points": False, "steps": True, "width": 1.1}
+            marks.append(Mark("line", epochs, distances, name=model, method=model, **look))
+    last = max(row["epoch"] for row in rows) + 2
+    ends = [n for n in (1, 10, 100, 1000) if n <= last]
+    return Chart(
+        "How the estimate moves",
+        marks,
+        Axis("epoch", log=True, ticks={1: "start", **{n + 1: str(n) for n in ends}}),
+        Axis("mean |M̂ − M|", limits=(0, None)),
+        caption="Distance between the estimated and the observed matrix, one line per split.",
+        panel=dataset,
+        file=f"{NAME}-{TRACE}",
+        dataset=dataset,
+        digits=3,
+    )
+
+
+def summary(study: StudyData) -> Rows:
     """Mean distance at the start and at the end per dataset and method."""
     found: Rows = []
     for dataset in unique_values(study.rows, "dataset"):
@@ -174,3 +194,13 @@ def summary(study: Study) -> Rows:
                 }
             )
     return found
+
+
+STUDY = Study(
+    NAME,
+    "Compatibility",
+    "How close the estimated compatibility matrix M̂ comes to the observed matrix M.",
+    topic=CLASSES,
+    charts=charts,
+    files=(NAME,),
+)

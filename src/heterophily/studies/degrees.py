@@ -13,10 +13,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heterophily.core.chart import Axis, Chart
 from heterophily.core.graph import Graph
 from heterophily.htmp.recipe import Recipe
-from heterophily.studies.tidy import Row, Study, filter_rows, mean_of, unique_values
-from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
+from heterophily.studies.study import ACCURACY, Study
+from heterophily.studies.tidy import (
+    Row,
+    Rows,
+    StudyData,
+    Tables,
+    filter_rows,
+    paired_marks,
+    unique_values,
+)
+from heterophily.studies.trials import Trial, run_trials, trials_of
 from heterophily.training.metrics import accuracy
 
 NAME = "degrees"
@@ -49,13 +59,13 @@ def study_degrees(
     workers: int = 1,
     out: Path | str | None = None,
     **options: Any,
-) -> Study:
+) -> StudyData:
     """Accuracy of several methods in five groups of test nodes by degree, per split, in percent.
 
     Options are those of `trials_of`.
     """
     trials = [trial for model in models for trial in trials_of(graph, model, **options)]
-    study = Study.opened(NAME, out)
+    study = StudyData.opened(NAME, out)
     run_trials(trials, measure, study, workers=workers, paper=in_paper)
     return study
 
@@ -88,33 +98,49 @@ def in_paper(row: Row) -> float | None:
     return None if printed is None else printed[group_names().index(row["group"])]
 
 
-def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
-    """A panel per dataset, a line per method, the paper's dashed."""
-    from heterophily.views.drawing import color, leftmost, legend_below, mark, panels, plain
-    from heterophily.views.figures import save_figure
+def charts(tables: Tables) -> list[Chart]:
+    """Return a chart per dataset with a line per method. The paper's lines are dashed."""
+    rows = tables.get(NAME, [])
+    return [_chart(filter_rows(rows, dataset=name)) for name in unique_values(rows, "dataset")]
 
-    datasets, models = unique_values(study.rows, "dataset"), unique_values(study.rows, "model")
-    if not datasets:
-        return []
-    figure, grid = panels(len(datasets))
-    names = group_names()
-    for axes, dataset in zip(grid, datasets, strict=True):
-        for i, model in enumerate(models):
-            rows = filter_rows(study.rows, dataset=dataset, model=model)
-            if not rows:
-                continue
-            by_group = [filter_rows(rows, group=name) for name in names]
-            means: Any = [mean_of(group, "test_accuracy") for group in by_group]
-            printed: Any = [mean_of(group, "paper") for group in by_group]
-            look: Any = {"color": color(i), "marker": mark(i), "markersize": 4.5}
-            axes.plot(names, means, linewidth=1.5, label=model, **look)
-            if printed[0] is not None:
-                faint: Any = {"linestyle": (0, (3, 2)), "linewidth": 0.9, "alpha": 0.75}
-                axes.plot(names, printed, color=color(i), **faint)
-        first = axes in leftmost(grid)
-        plain(axes, title=dataset, x="nodes by degree, %", y="accuracy, %" if first else "")
-    axes = max(grid, key=lambda a: len(a.get_legend_handles_labels()[0]))
-    if mean_of(study.rows, "paper") is not None:
-        axes.plot([], [], color="#666666", linestyle=(0, (3, 2)), linewidth=0.9, label="paper")
-    legend_below(figure, axes)
-    return [save_figure(figure, folder / f"{NAME}.{ending}")]
+
+def _chart(rows: Rows) -> Chart:
+    groups, dataset = group_names(), rows[0]["dataset"]
+    marks = [
+        mark
+        for model in unique_values(rows, "model")
+        for mark in paired_marks(
+            "line", filter_rows(rows, model=model), "group", groups, name=model, method=model
+        )
+    ]
+    return Chart(
+        "Accuracy by degree",
+        marks,
+        Axis("nodes by degree, %", groups),
+        Axis("accuracy, %"),
+        caption=_degree_ranges(rows),
+        panel=dataset,
+        file=NAME,
+        dataset=dataset,
+    )
+
+
+def _degree_ranges(rows: Rows) -> str:
+    ranges = []
+    for group in group_names():
+        known = [r for r in filter_rows(rows, group=group) if r.get("lowest_degree") is not None]
+        if known:
+            low = min(r["lowest_degree"] for r in known)
+            high = max(r["highest_degree"] for r in known)
+            ranges.append(f"{low}–{high}" if high > low else str(low))
+    return f"Fifths of the test nodes, with degrees {', '.join(ranges)}." if ranges else ""
+
+
+STUDY = Study(
+    NAME,
+    "Accuracy by degree",
+    "Accuracy in five groups of test nodes, lowest degree first (Tables 4 and 11 of the paper).",
+    topic=ACCURACY,
+    charts=charts,
+    files=(NAME,),
+)

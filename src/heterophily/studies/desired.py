@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from heterophily.core.chart import Chart, file_name, matrix_chart
 from heterophily.core.compatibility import discriminability, norm1, observed_compatibility
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
@@ -34,9 +35,16 @@ from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.transform import NoTransform
 from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
-from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows
-from heterophily.studies.tidy import Row, Study, filter_rows, unique_values
-from heterophily.studies.trials import Tables, Trial, run_trials, trials_of
+from heterophily.studies.matrices import (
+    MATRICES,
+    class_names,
+    matrix_of,
+    matrix_rows,
+    observed_chart,
+)
+from heterophily.studies.study import CLASSES, Study
+from heterophily.studies.tidy import Row, Rows, StudyData, Tables, filter_rows, unique_values
+from heterophily.studies.trials import Trial, run_trials, trials_of
 
 NAME = "desired"
 METHODS = ("acm-gcn", "gpr-gnn")  # those of the paper
@@ -50,7 +58,7 @@ def study_desired(
     workers: int = 1,
     out: Path | str | None = None,
     **options: Any,
-) -> Study:
+) -> StudyData:
     """Discriminability of the observed and of the desired matrix per split; matrices of the first one.
 
     Options are those of `trials_of`.
@@ -60,7 +68,7 @@ def study_desired(
         given = options.get("settings") or {}
         way_of(recipe.with_settings(**{**tuned(recipe.name, graph.name), **given}))
     trials = [trial for model in models for trial in trials_of(graph, model, **options)]
-    study = Study.opened(NAME, out)
+    study = StudyData.opened(NAME, out)
     run_trials(trials, measure, study, workers=workers)
     return study
 
@@ -173,26 +181,55 @@ def _scene(network: Network) -> Context:
     return network.context
 
 
-def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
-    """Per dataset: the observed matrix and the one that each method desires, with discriminability."""
-    from heterophily.views.drawing import save_matrices, slug
-
-    paths = []
-    table = study.tables.get(MATRICES, [])
-    for dataset in unique_values(table, "dataset"):
-        rows = filter_rows(table, dataset=dataset)
-        models = unique_values(rows, "model")
-        observed, names = matrix_of(filter_rows(rows, model=models[0], kind="observed"))
-        matrices = {f"{dataset}: observed": observed}
-        for model in models:
-            matrices[f"desired by {model}"] = matrix_of(
-                filter_rows(rows, model=model, kind="desired")
-            )[0]
-        titled = {f"{t}\ndiscriminability {_told(m):.2f}": m for t, m in matrices.items()}
-        target = folder / f"{NAME}-{slug(dataset)}.{ending}"
-        paths.append(save_matrices(titled, names, target, label="share"))
-    return paths
+def charts(tables: Tables) -> list[Chart]:
+    """Return per dataset the observed matrix and the one that each method desires."""
+    rows = tables.get(f"{NAME}-{MATRICES}", [])
+    return [
+        chart
+        for dataset in unique_values(rows, "dataset")
+        for chart in _charts(filter_rows(rows, dataset=dataset))
+    ]
 
 
-def _told(matrix: Any) -> float:
-    return discriminability(torch.from_numpy(matrix))
+def _charts(rows: Rows) -> list[Chart]:
+    dataset, models = rows[0]["dataset"], unique_values(rows, "model")
+    observed, names = matrix_of(filter_rows(rows, model=models[0], kind="observed"))
+    matrices = {m: matrix_of(filter_rows(rows, model=m, kind="desired"))[0] for m in models}
+    every = (observed, *matrices.values())
+    place: Any = {
+        "peak": max(float(abs(matrix).max()) for matrix in every),
+        "signed": any(bool((matrix < -0.005).any()) for matrix in every),
+        "file": f"{NAME}-{file_name(dataset)}",
+        "dataset": dataset,
+        "scale": "share",
+    }
+    first = observed_chart(observed, names, **place, panel=_panel(f"{dataset}: observed", observed))
+    return [
+        first,
+        *(
+            matrix_chart(
+                matrix.tolist(),
+                names,
+                f"Desired by {model}",
+                caption="The matrix that the trained method effectively aggregates with.",
+                method=model,
+                panel=_panel(f"desired by {model}", matrix),
+                **place,
+            )
+            for model, matrix in matrices.items()
+        ),
+    ]
+
+
+def _panel(title: str, matrix: Any) -> str:
+    return f"{title}\ndiscriminability {discriminability(torch.from_numpy(matrix)):.2f}"
+
+
+STUDY = Study(
+    NAME,
+    "Desired compatibility",
+    "The compatibility matrix that a trained method effectively aggregates with.",
+    topic=CLASSES,
+    charts=charts,
+    files=(NAME,),
+)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from heterophily.core.chart import Chart, matrix_chart
 from heterophily.core.graph import Graph
 from heterophily.studies.tidy import Row, Rows, filter_rows, unique_values
 
@@ -35,3 +36,20 @@ def matrix_of(rows: Iterable[Row]) -> tuple[Any, list[str]]:
 
 def _share(rows: Rows, a: str, b: str) -> float:
     return float(filter_rows(rows, node_class=a, neighbor_class=b)[0]["share"])
+
+
+def observed_chart(matrix: Any, names: Sequence[str], **place: Any) -> Chart:
+    """Return the heat map of an observed compatibility matrix."""
+    return matrix_chart(matrix.tolist(), names, "Observed", caption="From all labels.", **place)
+
+
+def estimated_chart(matrix: Any, names: Sequence[str], method: str, **place: Any) -> Chart:
+    """Return the heat map of the matrix that a method estimates."""
+    return matrix_chart(
+        matrix.tolist(),
+        names,
+        f"Estimated by {method}",
+        caption="The method's estimate after training.",
+        method=method,
+        **place,
+    )

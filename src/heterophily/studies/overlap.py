@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heterophily.core.chart import Axis, Chart, Mark, file_name
 from heterophily.core.compatibility import (
     neighborhood_overlap,
     observed_compatibility,
@@ -22,7 +23,16 @@ from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.graph import Graph
 from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.matrices import class_names
-from heterophily.studies.tidy import Row, Rows, Study, filter_rows, mean_of, unique_values
+from heterophily.studies.study import CLASSES, Study
+from heterophily.studies.tidy import (
+    Row,
+    Rows,
+    StudyData,
+    Tables,
+    filter_rows,
+    means_by,
+    unique_values,
+)
 
 NAME = "overlap"
 ALL = "all"
@@ -40,7 +50,7 @@ LEAST = 10  # nodes of each class; fewer overlap or not by chance
 
 def study_overlap(
     graph: Graph, pair: tuple[str, str] | None = None, *, out: Path | str | None = None
-) -> Study:
+) -> StudyData:
     """Overlap of each two classes, all nodes and by degree, and the distributions behind it.
 
     The histogram is that of `pair`, by default the two largest classes.
@@ -49,7 +59,7 @@ def study_overlap(
     if not bool((hoods.sum(dim=1) > 0).any()):
         raise HeterophilyError(f"{graph.name} has no edges to labelled nodes; label more nodes")
     chosen = _pair_of(graph, pair)
-    study = Study.opened(NAME, out)
+    study = StudyData.opened(NAME, out)
     tables: dict[str, Rows] = {"": [], DISTRIBUTION: [], HISTOGRAM: []}
     for name, nodes in _groups(graph, hoods).items():
         facts = {"dataset": graph.name, "group": name}
@@ -144,51 +154,87 @@ def positions(graph: Graph, hoods: Tensor, pair: tuple[int, int]) -> Any:
     return ((hoods - b) @ line / line.square().sum().clamp_min(1e-12)).numpy()
 
 
-def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
-    """Per dataset: two classes at low and at high degree, and the overlap of all pairs by degree."""
-    from heterophily.views.drawing import GREY, color, panels, plain, slug
-    from heterophily.views.figures import save_figure
-
-    paths = []
-    names = group_names()
-    for dataset in unique_values(study.rows, "dataset"):
-        figure, (left, middle, right) = panels(3, width=3.5, height=2.9)
-        bars = filter_rows(study.tables[HISTOGRAM], dataset=dataset)
-        peak = max(row["share"] for row in bars if row["group"] in (names[0], names[-1]))
-        for axes, group in ((left, names[0]), (middle, names[-1])):
-            for i, kind in enumerate(unique_values(bars, "node_class")):
-                own = filter_rows(bars, group=group, node_class=kind)
-                edges = [row["low"] for row in own] + [own[-1]["high"]]
-                shares = [100 * row["share"] for row in own]
-                axes.stairs(
-                    shares, edges, fill=True, alpha=0.45, color=color(i), label=f"class {kind}"
-                )
-                axes.stairs(shares, edges, color=color(i), linewidth=1.0)
-            facts = filter_rows(study.rows, dataset=dataset, group=group)[0]
-            low, high = facts["lowest_degree"], facts["highest_degree"]
-            reach = f"degree {low}" if low == high else f"degree {low} to {high}"
-            a, b = unique_values(bars, "node_class")
-            plain(axes, title=f"{dataset}, {reach}", x=f"mean of class {b} at 0, of {a} at 1")
-            axes.set_ylim(0, 105 * peak)
-        left.set_ylabel("nodes of the class, %", fontsize=10)
-        left.legend(fontsize=8, frameon=False)
-        _draw_by_degree(right, filter_rows(study.rows, dataset=dataset), names, (GREY, color(0)))
-        plain(right, title="overlap of two classes", x="nodes by degree, %")
-        right.set_ylim(0, 1.02)
-        paths.append(save_figure(figure, folder / f"{NAME}-{slug(dataset)}.{ending}"))
-    return paths
+def charts(tables: Tables) -> list[Chart]:
+    """Return per dataset two classes at low and at high degree, and the overlap of all pairs by degree."""
+    rows, bars = tables.get(NAME, []), tables.get(f"{NAME}-{HISTOGRAM}", [])
+    found = []
+    for dataset in unique_values(rows, "dataset"):
+        own = filter_rows(rows, dataset=dataset)
+        found += _histogram_charts(own, filter_rows(bars, dataset=dataset))
+        found.append(_overlap_chart(own))
+    return found
 
 
-def _draw_by_degree(axes: Any, rows: Rows, names: list[str], colors: tuple[str, str]) -> None:
-    for a in unique_values(rows, "class_a"):
-        for b in unique_values(filter_rows(rows, class_a=a), "class_b"):
-            line = [
-                mean_of(filter_rows(rows, class_a=a, class_b=b, group=n), "overlap") for n in names
-            ]
-            axes.plot(names, line, color=colors[0], linewidth=0.6, alpha=0.4)
-    means = [mean_of(filter_rows(rows, group=name), "overlap") for name in names]
-    axes.plot(
-        names, means, "o-", color=colors[1], linewidth=1.8, markersize=5, label="mean of all pairs"
+def _histogram_charts(rows: Rows, bars: Rows) -> list[Chart]:
+    ends = (group_names()[0], group_names()[-1])
+    peak = max((row["share"] for row in bars if row["group"] in ends), default=0.0)
+    return [
+        _histogram_chart(filter_rows(rows, group=g)[0], filter_rows(bars, group=g), peak)
+        for g in ends
+        if filter_rows(bars, group=g)
+    ]
+
+
+def _histogram_chart(facts: Row, bars: Rows, peak: float) -> Chart:
+    low, high, dataset = facts["lowest_degree"], facts["highest_degree"], facts["dataset"]
+    degrees = f"degree {low}" if low == high else f"degree {low} to {high}"
+    classes, marks = unique_values(bars, "node_class"), []
+    for number, name in enumerate(classes):
+        own = filter_rows(bars, node_class=name)
+        edges = [*(row["low"] for row in own), own[-1]["high"]]
+        shares = [100 * row["share"] for row in own]
+        look: Any = {"steps": True, "fill": True, "points": False, "width": 1.0}
+        marks.append(
+            Mark("line", edges, [*shares, 0.0], name=f"class {name}", color=number, **look)
+        )
+    return Chart(
+        f"Neighborhoods at {degrees}",
+        marks,
+        Axis(f"mean of class {classes[1]} at 0, of {classes[0]} at 1"),
+        Axis("nodes of the class, %", limits=(0, 105 * peak)),
+        caption="Position of the nodes of two classes on the line between the means of the classes.",
+        panel=f"{dataset}, {degrees}",
+        file=f"{NAME}-{file_name(dataset)}",
+        dataset=dataset,
     )
-    axes.plot([], [], color=colors[0], linewidth=0.6, label="one pair")
-    axes.legend(fontsize=8, framealpha=0.85, edgecolor="none", loc="upper right")
+
+
+def _overlap_chart(rows: Rows) -> Chart:
+    groups = [name for name in group_names() if filter_rows(rows, group=name)]
+    marks = [
+        Mark(
+            "line",
+            groups,
+            means_by(filter_rows(rows, class_a=a, class_b=b), "group", groups, "overlap"),
+            name="one pair",
+            color="quiet",
+            points=False,
+            width=0.6,
+        )
+        for a in unique_values(rows, "class_a")
+        for b in unique_values(filter_rows(rows, class_a=a), "class_b")
+    ]
+    means = means_by(rows, "group", groups, "overlap")
+    marks.append(Mark("line", groups, means, name="mean of all pairs", width=1.8))
+    dataset = rows[0]["dataset"]
+    return Chart(
+        "Overlap of neighborhoods",
+        marks,
+        Axis("nodes by degree, %", groups),
+        Axis("overlap of two classes", limits=(0, 1.02)),
+        caption="For each pair of classes, from 0 to 1 for identical neighborhoods.",
+        panel="overlap of two classes",
+        file=f"{NAME}-{file_name(dataset)}",
+        dataset=dataset,
+        digits=3,
+    )
+
+
+STUDY = Study(
+    NAME,
+    "Overlap of neighborhoods",
+    "How similar the neighborhoods of two classes are, by degree.",
+    topic=CLASSES,
+    charts=charts,
+    files=(NAME,),
+)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from heterophily.core.chart import Axis, Chart, Mark
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.machine import prepare_process
@@ -26,7 +27,16 @@ from heterophily.htmp.identity import digest, identity_of
 from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
 from heterophily.runs.record import RESULTS_VERSION
-from heterophily.studies.tidy import Row, Rows, Study, filter_rows, mean_of, unique_values
+from heterophily.studies.study import COST, Study
+from heterophily.studies.tidy import (
+    Row,
+    Rows,
+    StudyData,
+    Tables,
+    filter_rows,
+    means_by,
+    unique_values,
+)
 
 NAME, SCALING = "runtime", "scaling"
 WARM_UP = 3  # epochs that are not counted
@@ -43,13 +53,13 @@ def study_runtime(
     threads: int = 0,
     settings: Mapping[str, Any] | None = None,
     out: Path | str | None = None,
-) -> Study:
+) -> StudyData:
     """Time, memory and weights of methods on a graph, with its committed settings.
 
     What the folder `out` has is not measured again: take another one for another machine or faster code.
     Methods go by name or file, since another process must find them. `threads` 0 leaves them to PyTorch.
     """
-    study = Study.opened(NAME, out)
+    study = StudyData.opened(NAME, out)
     _fill(study, graph, models, n_epochs=n_epochs, threads=threads, settings=settings)
     return study
 
@@ -62,9 +72,9 @@ def study_scaling(
     threads: int = 0,
     settings: Mapping[str, Any] | None = None,
     out: Path | str | None = None,
-) -> Study:
+) -> StudyData:
     """Time and memory of methods on synthetic graphs of growing size, with their default settings."""
-    study = Study.opened(SCALING, out)
+    study = StudyData.opened(SCALING, out)
     for size in sizes:
         graph = scaling_graph(size)
         _fill(study, graph, models, n_epochs=n_epochs, threads=threads, settings=settings)
@@ -87,7 +97,7 @@ def scaling_graph(n_nodes: int, *, seed: int = 0) -> Graph:
 
 
 def _fill(
-    study: Study,
+    study: StudyData,
     graph: Graph,
     models: Sequence[str],
     *,
@@ -222,58 +232,65 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
     return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
 
 
-def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
-    """Methods × datasets: time per epoch and peak memory as heat maps with numbers."""
-    from heterophily.views.drawing import numbered_map, panels
-    from heterophily.views.figures import save_figure
-
-    datasets, models = unique_values(study.rows, "dataset"), unique_values(study.rows, "model")
-    if mean_of(study.rows, "milliseconds") is None:
-        return []
-    figure, grid = panels(2, width=2.6 + 0.62 * len(datasets), height=1.2 + 0.3 * len(models))
-    shown = (("milliseconds per epoch", "milliseconds"), ("peak memory, MB", "peak_mb"))
-    for axes, (title, column) in zip(grid, shown, strict=True):
-        cells = [
-            [mean_of(filter_rows(study.rows, dataset=d, model=m), column) for d in datasets]
-            for m in models
-        ]
-        numbered_map(axes, cells, rows=models, columns=datasets, shown=_brief, logarithmic=True)
-        axes.set_title(title, fontsize=10)
-    grid[1].set_yticklabels([])
-    return [save_figure(figure, folder / f"{NAME}.{ending}")]
+def charts(tables: Tables) -> list[Chart]:
+    """Return time per epoch and peak memory of methods × datasets, and how they scale with edges."""
+    rows = tables.get(NAME, [])
+    columns = (("Milliseconds per epoch", "milliseconds"), ("Peak memory, MB", "peak_mb"))
+    found = (_map(title, rows, column) for title, column in columns)
+    maps = [chart for chart in found if chart is not None]
+    return maps + _scaling_charts(tables.get(SCALING, []))
 
 
-def _brief(value: float) -> str:
-    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+def _map(title: str, rows: Rows, column: str) -> Chart | None:
+    datasets, models = unique_values(rows, "dataset"), unique_values(rows, "model")
+    cells = [
+        means_by(filter_rows(rows, model=model), "dataset", datasets, column) for model in models
+    ]
+    known = [value for row in cells for value in row if value]
+    if not known:
+        return None
+    limits = (min(known), max(known))
+    heat = Mark("heat map", datasets, models, values=cells, limits=limits, log=True)
+    across, down = Axis("", datasets), Axis("", models, reverse=True)
+    return Chart(title, [heat], across, down, file=NAME, digits=0)
 
 
-def draw_scaling(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
-    """Time and memory against edges on logarithmic axes, the fitted exponents in the legend."""
-    from heterophily.views.drawing import color, mark, panels, plain
-    from heterophily.views.figures import save_figure
-
-    laws = {row["model"]: row for row in exponents(study.rows)}
-    if mean_of(study.rows, "milliseconds") is None:
-        return []
-    figure, grid = panels(2, width=4.0, height=3.2)
-    shown = (
-        ("milliseconds per epoch", "median_milliseconds", "time"),
-        ("memory of training, MB", "training_mb", "memory"),
+def _scaling_charts(rows: Rows) -> list[Chart]:
+    """Time and memory against edges on logarithmic axes, with the fitted exponents."""
+    laws = exponents(rows)
+    columns = (
+        ("Scaling of time", "milliseconds per epoch", "median_milliseconds", "time"),
+        ("Scaling of memory", "memory of training, MB", "training_mb", "memory"),
     )
-    for axes, (title, column, law) in zip(grid, shown, strict=True):
-        for i, (model, row) in enumerate(laws.items()):
-            own = sorted(filter_rows(study.rows, model=model), key=lambda r: r["n_edges"])
-            points = [(r["n_edges"], r[column]) for r in own if r[column]]
-            if not points:
-                continue
-            power = "" if row[law] is None else f": $E^{{{row[law]:.2f}}}$"
-            look: Any = {"color": color(i), "marker": mark(i), "markersize": 5, "linewidth": 1.4}
-            axes.plot(*zip(*points, strict=True), label=f"{model}{power}", **look)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        plain(axes, title=title, x="stored edges E")
-        axes.legend(fontsize=8, frameon=False)
-    return [save_figure(figure, folder / f"{SCALING}.{ending}")]
+    found = []
+    for title, name, column, law in columns:
+        marks = [mark for row in laws if (mark := _line(rows, row, column, law)) is not None]
+        if marks:
+            caption = "Synthetic graphs of growing size, with the exponent b of c Eᵇ."
+            x, y = Axis("stored edges E", log=True), Axis(name, log=True)
+            found.append(Chart(title, marks, x, y, caption=caption, file=SCALING))
+    return found
+
+
+def _line(rows: Rows, law: Row, column: str, name: str) -> Mark | None:
+    model, exponent = law["model"], law[name]
+    own = sorted(filter_rows(rows, model=model), key=lambda row: row["n_edges"])
+    points = [(row["n_edges"], row[column]) for row in own if row[column]]
+    if not points:
+        return None
+    x, y = zip(*points, strict=True)
+    title = model if exponent is None else f"{model} (b = {exponent:.2f})"
+    return Mark("line", x, y, name=title, method=model)
+
+
+STUDY = Study(
+    NAME,
+    "Run time",
+    "Time per epoch and peak memory, and how they grow with the number of edges (Table 13 of the paper).",
+    topic=COST,
+    charts=charts,
+    files=(NAME, SCALING),
+)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ elsewhere, from ρ = 0.02, our easy kind, to ρ = 1, our hard kind.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from heterophily.core.chart import Axis, Chart, Mark, file_name
 from heterophily.core.compatibility import discriminability, observed_compatibility
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
@@ -29,8 +31,18 @@ from heterophily.data.synthetic import (
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import find_recipe
 from heterophily.models.settings import tuned
-from heterophily.studies.tidy import Row, Study, filter_rows, mean_of, unique_values
-from heterophily.studies.trials import Tables, Trial, run_trials, splits_of, trials_of
+from heterophily.studies.study import ACCURACY, Study
+from heterophily.studies.tidy import (
+    Row,
+    Rows,
+    StudyData,
+    Tables,
+    filter_rows,
+    means_by,
+    paired_marks,
+    unique_values,
+)
+from heterophily.studies.trials import Trial, run_trials, splits_of, trials_of
 
 NAME, SWEEP = "synthetic", "sweep"
 METHODS = ("gcn", "mlp")  # those of the paper
@@ -48,7 +60,7 @@ def study_synthetic(
     workers: int = 1,
     out: Path | str | None = None,
     **options: Any,
-) -> Study:
+) -> StudyData:
     """Accuracy of methods on the twelve graphs over the nodes of `base`, per split, in percent.
 
     Options are those of `trials_of`; edges are drawn once, from its seed.
@@ -60,7 +72,7 @@ def study_synthetic(
             fixed, seed=int(options.get("seed", 0))
         )
     }
-    study = Study.opened(NAME, out)
+    study = StudyData.opened(NAME, out)
     trials = _trials(fixed, graphs, models, column="pattern", settings=settings, **options)
     run_trials(trials, measure, study, workers=workers, paper=in_paper)
     return study
@@ -77,7 +89,7 @@ def study_sweep(
     workers: int = 1,
     out: Path | str | None = None,
     **options: Any,
-) -> Study:
+) -> StudyData:
     """Accuracy over a grid of homophily × preference ρ × degree; each row has its discriminability.
 
     Options are those of `trials_of`.
@@ -90,7 +102,7 @@ def study_sweep(
         for rest in rests
         for d in degrees
     }
-    study = Study.opened(SWEEP, out)
+    study = StudyData.opened(SWEEP, out)
     trials = _trials(fixed, graphs, models, column="rest", settings=settings, **options)
     run_trials(trials, measure, study, workers=workers)
     return study
@@ -170,44 +182,45 @@ def in_paper(row: Row) -> float | None:
     return paper.synthetic_gcn(row["homophily"], row["pattern"], degree=row["degree"]).mean
 
 
-def draw(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
-    """A panel per degree; a line per method and kind over homophily, the paper's numbers as crosses."""
-    from heterophily.views.drawing import color, legend_below, mark, panels, plain, slug
-    from heterophily.views.figures import save_figure
+def charts(tables: Tables) -> list[Chart]:
+    """Return a chart per base and degree, with a line per method and kind over homophily."""
+    rows = tables.get(NAME, [])
+    found = [
+        _chart(rows, dataset, degree)
+        for dataset in unique_values(rows, "dataset")
+        for degree in sorted(
+            unique_values(filter_rows(rows, dataset=dataset), "degree"), reverse=True
+        )
+    ]
+    return found + _sweep_charts(tables.get(SWEEP, []))
 
-    paths = []
-    for dataset in unique_values(study.rows, "dataset"):
-        rows = filter_rows(study.rows, dataset=dataset)
-        degrees = sorted(unique_values(rows, "degree"), reverse=True)
-        figure, grid = panels(len(degrees), width=3.8, height=3.0)
-        for axes, degree in zip(grid, degrees, strict=True):
-            for i, (model, kind) in enumerate(_lines(rows)):
-                line = [r for r in filter_rows(rows, degree=degree, model=model) if _is(r, kind)]
-                at = sorted(unique_values(line, "homophily"))
-                cells = [filter_rows(line, homophily=h) for h in at]
-                means: Any = [mean_of(cell, "test_accuracy") for cell in cells]
-                printed: Any = [mean_of(cell, "paper") for cell in cells]
-                label = f"{model}, {kind}" if kind else model
-                dashed = "--" if kind == "hard" else "-"
-                look: Any = {"color": color(i), "marker": mark(i), "markersize": 5}
-                axes.plot(at, means, dashed, linewidth=1.5, label=label, **look)
-                if printed and printed[0] is not None:
-                    cross: Any = {"marker": "x", "linestyle": "none", "markeredgewidth": 1.6}
-                    axes.plot(at, printed, color=color(i), markersize=7, zorder=3, **cross)
-            first = axes is grid[0]
-            plain(axes, title=f"degree {degree:g}", x="homophily", y="accuracy, %" if first else "")
-            axes.set_xticks(sorted(unique_values(rows, "homophily")))
-            axes.set_ylim(top=101)
-        if mean_of(rows, "paper") is not None:
-            style: Any = {"marker": "x", "linestyle": "none", "color": "#444444"}
-            grid[0].plot([], [], label="paper", **style)
-        legend_below(figure, grid[0])
-        paths.append(save_figure(figure, folder / f"{NAME}-{slug(dataset)}.{ending}"))
-    return paths
+
+def _chart(every: Rows, dataset: str, degree: float) -> Chart:
+    rows = filter_rows(every, dataset=dataset)
+    levels = sorted(unique_values(rows, "homophily"))
+    marks = []
+    for model, kind in _lines(rows):
+        line = [r for r in filter_rows(rows, degree=degree, model=model) if _is(r, kind)]
+        look: Any = {
+            "name": f"{model}, {kind}" if kind else model,
+            "method": model,
+            "style": "dashed" if kind == "hard" else "solid",
+        }
+        ours, *theirs = paired_marks("line", line, "homophily", levels, **look)
+        marks += [ours, *(replace(mark, kind="point") for mark in theirs)]
+    return Chart(
+        f"{dataset}, degree {degree:g}",
+        marks,
+        Axis("homophily", ticks={level: f"{level:g}" for level in levels}),
+        Axis("accuracy, %", limits=(None, 101)),
+        caption="Solid: classes prefer two others (easy). Dashed: all other classes alike (hard).",
+        panel=f"degree {degree:g}",
+        file=f"{NAME}-{file_name(dataset)}",
+    )
 
 
 def _lines(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Methods with each kind of pattern, or without where the edges make no difference."""
+    """Methods with each kind of pattern, or without it if the edges make no difference."""
     found = []
     for model in unique_values(rows, "model"):
         own = filter_rows(rows, model=model)
@@ -220,64 +233,77 @@ def _is(row: Row, kind: str) -> bool:
     return not kind or row["pattern"] == kind
 
 
-def draw_sweep(study: Study, folder: Path, *, ending: str = "png") -> list[Path]:
-    """Heat maps of accuracy per method and degree, and accuracy against discriminability beside them."""
-    from heterophily.views.drawing import numbered_map, panels, plain, slug
-    from heterophily.views.figures import save_figure
-
-    paths = []
-    for dataset in unique_values(study.rows, "dataset"):
-        rows = filter_rows(study.rows, dataset=dataset)
-        models, degrees = unique_values(rows, "model"), sorted(unique_values(rows, "degree"))
-        across = len(degrees) + 1
-        figure, grid = panels(len(models) * across, width=3.3, height=2.7, columns=across)
-        marks = [r["test_accuracy"] for r in rows]
-        limits = (min(marks), max(marks))
-        for i, model in enumerate(models):
-            for j, degree in enumerate(degrees):
-                axes = grid[i * across + j]
-                own = filter_rows(rows, model=model, degree=degree)
-                image = _map(axes, own, limits, numbered_map)
-                axes.set_title(f"{model}, degree {degree:g}", fontsize=10)
-                axes.set_xlabel("homophily", fontsize=10)
-                axes.set_ylabel("preference ρ for the rest" if j == 0 else "", fontsize=10)
-            beside = grid[i * across + across - 1]
-            _scatter(beside, filter_rows(rows, model=model), degrees, legend=i == 0)
-            plain(beside, title=model, x="discriminability of M", y="accuracy, %")
-            beside.set_ylim(limits[0] - 2, limits[1] + 2)
-        bar = figure.colorbar(image, ax=grid, shrink=0.6, aspect=30, pad=0.01)
-        bar.set_label("accuracy, %", fontsize=10)
-        bar.outline.set_visible(False)
-        paths.append(save_figure(figure, folder / f"{SWEEP}-{slug(dataset)}.{ending}"))
-    return paths
+def _sweep_charts(rows: Rows) -> list[Chart]:
+    """Heat maps of accuracy per method and degree, and accuracy against discriminability."""
+    return [
+        chart
+        for dataset in unique_values(rows, "dataset")
+        for model in unique_values(filter_rows(rows, dataset=dataset), "model")
+        for chart in _sweep(filter_rows(rows, dataset=dataset), model)
+    ]
 
 
-def _map(axes: Any, rows: Sequence[Row], limits: tuple[float, float], draw_map: Any) -> Any:
-    homophilies, rests = (
-        sorted(unique_values(rows, "homophily")),
-        sorted(unique_values(rows, "rest")),
-    )
+def _sweep(rows: Rows, model: str) -> list[Chart]:
+    """The charts of one method; all charts of a base have the same limits."""
+    scores = [row["test_accuracy"] for row in rows]
+    limits = (min(scores), max(scores))
+    own = filter_rows(rows, model=model)
+    maps = [
+        _map(filter_rows(own, degree=degree), limits)
+        for degree in sorted(unique_values(own, "degree"))
+    ]
+    return [*maps, _scatter(own, limits)]
+
+
+def _map(rows: Rows, limits: tuple[float, float]) -> Chart:
+    first = rows[0]
+    levels, rests = sorted(unique_values(rows, "homophily")), sorted(unique_values(rows, "rest"))
     cells = [
-        [mean_of(filter_rows(rows, homophily=h, rest=rest), "test_accuracy") for h in homophilies]
+        means_by(filter_rows(rows, rest=rest), "homophily", levels, "test_accuracy")
         for rest in rests
     ]
-    names: dict[str, Any] = {
-        "rows": [f"{rest:g}" for rest in rests],
-        "columns": [f"{h:g}" for h in homophilies],
-    }
-    return draw_map(axes, cells, limits=limits, **names)
+    across, down = [f"{level:g}" for level in levels], [f"{rest:g}" for rest in rests]
+    heat = Mark(
+        "heat map", across, down, values=cells, limits=limits, method=first["model"],
+        scale="accuracy, %",
+    )  # fmt: skip
+    return Chart(
+        f"{first['model']} on {first['dataset']}, degree {first['degree']:g}",
+        [heat],
+        Axis("homophily", across),
+        Axis("preference ρ for the rest", down, reverse=True),
+        caption="Test accuracy in percent.",
+        panel=f"{first['model']}, degree {first['degree']:g}",
+        file=f"{SWEEP}-{file_name(first['dataset'])}",
+        digits=0,
+    )
 
 
-def _scatter(axes: Any, rows: Sequence[Row], degrees: Sequence[float], *, legend: bool) -> None:
-    from heterophily.views.drawing import color, mark
-
-    for i, degree in enumerate(degrees):
+def _scatter(rows: Rows, limits: tuple[float, float]) -> Chart:
+    marks = []
+    for number, degree in enumerate(sorted(unique_values(rows, "degree"))):
         own = filter_rows(rows, degree=degree)
-        points = [filter_rows(own, variant=variant) for variant in unique_values(own, "variant")]
-        x = [mean_of(point, "discriminability") for point in points]
-        y = [mean_of(point, "test_accuracy") for point in points]
-        axes.scatter(
-            x, y, s=18, color=color(i), marker=mark(i), alpha=0.8, label=f"degree {degree:g}"
+        variants = unique_values(own, "variant")
+        x, y = (
+            means_by(own, "variant", variants, c) for c in ("discriminability", "test_accuracy")
         )
-    if legend:
-        axes.legend(fontsize=8, frameon=False)
+        marks.append(Mark("point", x, y, name=f"degree {degree:g}", color=number))
+    model, dataset = rows[0]["model"], rows[0]["dataset"]
+    return Chart(
+        f"{model} on {dataset}: accuracy against discriminability",
+        marks,
+        Axis("discriminability of M"),
+        Axis("accuracy, %", limits=(limits[0] - 2, limits[1] + 2)),
+        panel=model,
+        file=f"{SWEEP}-{file_name(dataset)}",
+    )
+
+
+STUDY = Study(
+    NAME,
+    "Synthetic graphs",
+    "The nodes of one graph with random edges, so that homophily, preferences, and degree are known.",
+    topic=ACCURACY,
+    charts=charts,
+    files=(NAME, SWEEP),
+)

@@ -9,19 +9,21 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import stdev
 from typing import Any
 
 from filelock import FileLock
 
+from heterophily.core.chart import Kind, Mark
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
 from heterophily.data.catalog import CATALOG
 
 Row = dict[str, Any]  # numbers, text, truth values and None
 Rows = list[Row]
+Tables = dict[str, Rows]  # by the name of their file
 PLACES = {name: place for place, name in enumerate(CATALOG)}
 DIGITS = 6  # significant ones; more would be noise in a repository
 
@@ -93,11 +95,31 @@ def deviation_of(rows: Iterable[Row], name: str) -> float | None:
     return stdev(numbers) if len(numbers) > 1 else None
 
 
+def means_by(
+    rows: Iterable[Row], by: str, values: Sequence[Any], column: str
+) -> list[float | None]:
+    """Return the mean of a column for each of the values of another one."""
+    grouped = list(rows)
+    return [mean_of(filter_rows(grouped, **{by: value}), column) for value in values]
+
+
+def paired_marks(
+    kind: Kind, rows: Iterable[Row], by: str, values: Sequence[Any], **look: Any
+) -> list[Mark]:
+    """Return the mean accuracy over the values of a column, and the paper's, if there is any."""
+    grouped = list(rows)
+    ours = Mark(kind, values, means_by(grouped, by, values, "test_accuracy"), **look)
+    printed = means_by(grouped, by, values, "paper")
+    if all(value is None for value in printed):
+        return [ours]
+    return [ours, replace(ours, y=printed, paper=True)]
+
+
 RowEdit = Callable[[Rows], Rows]  # from the rows of a table to those that it shall have
 
 
 @dataclass
-class Study:
+class StudyData:
     """The tables of one study, in memory and, with a folder, on disk.
 
     The main table is called "" and lies in `<name>.json`, the others in `<name>-<table>.json`. Only
@@ -115,7 +137,7 @@ class Study:
             self.replace_rows(table, rows, same=())  # in place of all rows that the folder may have
 
     @classmethod
-    def opened(cls, name: str, folder: Path | str | None = None) -> "Study":
+    def opened(cls, name: str, folder: Path | str | None = None) -> "StudyData":
         """A study with all rows that its folder has already."""
         study = cls(name, None if folder is None else Path(folder))
         study._read()
@@ -135,6 +157,11 @@ class Study:
             for p in self.folder.glob(f"{self.name}*.json")
             if p.stem == self.name or _part(self, p)
         )
+
+    @property
+    def by_file(self) -> Tables:
+        """The tables by the name of their file."""
+        return {f"{self.name}-{t}" if t else self.name: rows for t, rows in self.tables.items()}
 
     @property
     def rows(self) -> Rows:
@@ -179,5 +206,5 @@ class Study:
         self.unwritten.clear()
 
 
-def _part(study: Study, path: Path) -> bool:
+def _part(study: StudyData, path: Path) -> bool:
     return path.stem.startswith(f"{study.name}-")

@@ -34,14 +34,13 @@ from heterophily.models import find_recipe
 from heterophily.models.building import build
 from heterophily.models.settings import tuned
 from heterophily.runs.record import RESULTS_VERSION
-from heterophily.studies.tidy import Row, Rows, Study
+from heterophily.studies.tidy import Row, StudyData, Tables
 from heterophily.training.estimator import with_validation
 from heterophily.training.result import TrainingResult
 from heterophily.training.trainer import ImprovementCallback, train
 
 CELL = ("dataset", "model", "variant")  # columns that name what the runs of a cell share
 RUN = (*CELL, "split", "seed")
-Tables = dict[str, Rows]
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ def splits_of(graph: Graph, count: int) -> dict[str, Split]:
 def run_trials(
     trials: Sequence[Trial],
     measure: Callable[[Trial], Tables],
-    study: Study,
+    study: StudyData,
     *,
     workers: int = 1,
     paper: Callable[[Row], float | None] | None = None,

@@ -13,11 +13,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from heterophily.bench.diagram import rank_chart
 from heterophily.bench.table import Entry, Table, build_table, one_per_run
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.data import published as paper
 from heterophily.runs.record import Record, latest, read_records
-from heterophily.views.diagram import save_diagram
+from heterophily.views.matplotlib import save_charts
 from heterophily.views.tables import markdown_grid, number, p_text, rank_text, signed, to_markdown
 
 Remarks = Mapping[str, Mapping[str, str]]  # model, dataset: a sentence
@@ -308,7 +309,9 @@ def write_page(runs: Path) -> str:
     records = read_records(runs)
     ranking = build_table(records).ranking
     target = runs.parent / "ranks.png"
-    link = "" if ranking is None else f"{runs.parent.name}/{save_diagram(ranking, target).name}"
+    link = ""
+    if ranking is not None:
+        link = f"{runs.parent.name}/{save_charts([rank_chart(ranking)], target).name}"
     return page(records, remarks=read_remarks(runs.parent / "remarks.toml"), diagram=link)
 
 

@@ -9,18 +9,20 @@ from typing import Any
 
 from heterophily.core.files import safe_name, write_atomically
 from heterophily.search import components
+from heterophily.search.charts import history_chart, importance_chart
 from heterophily.search.result import SearchResult, TrialResult
 from heterophily.search.settings_file import write_settings
 from heterophily.search.source import write_recipe
-from heterophily.views.search_figures import save_history, save_importances
+from heterophily.views.matplotlib import save_charts
 
 
 def write_found(found: SearchResult, folder: Path, *, write: Path | None = None) -> SearchResult:
     """Write winner, figures and summary into a folder, and the winner into `write` too."""
     files = {"trials": folder / "trials.csv"}
-    files["history"] = save_history(found.attempts, folder / "history.png")
+    files["history"] = save_charts([history_chart(found.attempts)], folder / "history.png")
     if found.importances:
-        files["importances"] = save_importances(found.importances, folder / "importances.png")
+        chart = importance_chart(found.importances)
+        files["importances"] = save_charts([chart], folder / "importances.png")
     for key, path in (("winner", winner_path(found, folder)), ("written", write)):
         if path is not None:
             files[key] = write_winner(found, path)

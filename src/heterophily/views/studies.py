@@ -14,7 +14,7 @@ from heterophily.studies import ablation, compatibility, degrees, runtime
 from heterophily.studies.tidy import (
     Row,
     Rows,
-    Study,
+    StudyData,
     deviation_of,
     filter_rows,
     mean_of,
@@ -103,7 +103,7 @@ def splits_of(rows: Rows) -> str:
 
 
 def _ablation(folder: Path) -> list[str]:
-    rows, parts = Study.opened("ablation", folder).rows, []
+    rows, parts = StudyData.opened("ablation", folder).rows, []
     for model in unique_values(rows, "model"):
         own = filter_rows(rows, model=model)
         variants = unique_values(own, "variant")
@@ -125,7 +125,7 @@ def _ablation(folder: Path) -> list[str]:
 
 
 def _degrees(folder: Path) -> list[str]:
-    rows, parts = Study.opened("degrees", folder).rows, []
+    rows, parts = StudyData.opened("degrees", folder).rows, []
     groups = degrees.group_names()
     for dataset in unique_values(rows, "dataset"):
         own = filter_rows(rows, dataset=dataset)
@@ -159,7 +159,7 @@ def _best(rows: Rows, column: str) -> str:
 
 
 def _compatibility(folder: Path) -> list[str]:
-    study = Study.opened("compatibility", folder)
+    study = StudyData.opened("compatibility", folder)
     cells = [
         [
             row["dataset"],
@@ -175,7 +175,7 @@ def _compatibility(folder: Path) -> list[str]:
 
 
 def _desired(folder: Path) -> list[str]:
-    rows, found = Study.opened("desired", folder).rows, []
+    rows, found = StudyData.opened("desired", folder).rows, []
     for dataset in unique_values(rows, "dataset"):
         for model in unique_values(filter_rows(rows, dataset=dataset), "model"):
             own = filter_rows(rows, dataset=dataset, model=model)
@@ -191,7 +191,7 @@ def _desired(folder: Path) -> list[str]:
 
 
 def _synthetic(folder: Path) -> list[str]:
-    rows, parts = Study.opened("synthetic", folder).rows, []
+    rows, parts = StudyData.opened("synthetic", folder).rows, []
     for dataset in unique_values(rows, "dataset"):
         own = filter_rows(rows, dataset=dataset)
         models = unique_values(own, "model")
@@ -218,7 +218,7 @@ def _below(rows: Rows) -> str:
 
 
 def _overlap(folder: Path) -> list[str]:
-    rows = Study.opened("overlap", folder).rows
+    rows = StudyData.opened("overlap", folder).rows
     groups = unique_values(rows, "group")
     cells = [
         [d, *(number(mean_of(filter_rows(rows, dataset=d, group=g), "overlap"), 2) for g in groups)]
@@ -228,7 +228,7 @@ def _overlap(folder: Path) -> list[str]:
 
 
 def _runtime(folder: Path) -> list[str]:
-    rows, parts = Study.opened("runtime", folder).rows, []
+    rows, parts = StudyData.opened("runtime", folder).rows, []
     if rows:
         datasets, models = unique_values(rows, "dataset"), unique_values(rows, "model")
         cells = [
@@ -239,7 +239,7 @@ def _runtime(folder: Path) -> list[str]:
         ours = f"ours on {device} (threads: {threads})"
         caption = f"Milliseconds per epoch, {ours} / the paper's, and peak memory:"
         parts += [caption, table(["method", *datasets], cells)]
-    laws = runtime.exponents(Study.opened("scaling", folder).rows)
+    laws = runtime.exponents(StudyData.opened("scaling", folder).rows)
     if laws:
         fitted = [
             [r["model"], str(r["n_sizes"]), number(r["time"], 2), number(r["memory"], 2)]

@@ -6,22 +6,32 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from heterophily import __version__
+from heterophily.bench.diagram import rank_chart
+from heterophily.core.chart import Chart, Mark
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
+from heterophily.core.types import Json
 from heterophily.data import published as paper
-from heterophily.views.page import overview, views
-from heterophily.views.page.chart import N_COLORS, Chart, Section
+from heterophily.views.page import panels
 from heterophily.views.page.commands import own_note, whole_command
-from heterophily.views.page.data import Results, environments, gather, headline, plain
+from heterophily.views.page.data import (
+    Results,
+    environments,
+    key_numbers,
+    load_results,
+    to_json_value,
+)
+from heterophily.views.plotly import draw_chart
 from heterophily.views.tables import notes
 
-MOST_BYTES = 10_000_000
+MAX_BYTES = 10_000_000
+N_COLORS = 8  # of the palette in page.css; further methods get other dashes and symbols
+LINE_HEIGHT = 26  # pixels of a row
 
 
 def write_report(
@@ -29,33 +39,33 @@ def write_report(
 ) -> Path:
     """Write the report of a folder or file of records; its path."""
     check_name(out)
-    return write_page(report_page(gather(source, studies=studies, measure=measure)), out)
+    return write_page(report_page(load_results(source, studies=studies, measure=measure)), out)
 
 
 def report_page(results: Results) -> str:
     """The page of several methods on several datasets."""
     table = results.table
-    panels = [views.panel(results, dataset) for dataset in table.datasets]
-    ranks = [overview.rank_chart(table.ranking)] if table.ranking else []
+    views = [panels.panel(results, dataset) for dataset in table.datasets]
+    ranks = [rank_chart(table.ranking)] if table.ranking else []
     has_paper = any(entry.published is not None for entry in table)
-    more = [section for section in study_sections(results) if section.charts]
-    figures = Figures()
+    more = panels.study_sections(results)
+    figures = Figures(results.methods)
     for chart in ranks:
         figures.add(chart)
-    for section in [*(s for panel in panels for s in panel["sections"]), *more]:
+    for section in [*(s for panel in views for s in panel["sections"]), *more]:
         figures.add(*section.charts)
     context = {
         "title": f"{_listed(len(table.models), 'method')} on {_listed(len(table.datasets), 'dataset')}",
-        "facts": headline(results),
+        "facts": key_numbers(results),
         "paper": paper.title(),
-        "methods": results.series.methods,
+        "methods": results.methods,
         "datasets": table.datasets,
-        "board": views.board(table),
+        "board": panels.leaderboard(table),
         "index": {model: i for i, model in enumerate(table.models)},
         "has_paper": has_paper,
         "notes": notes(replace(table, against=has_paper)),
         "ranks": ranks,
-        "panels": panels,
+        "panels": views,
         "more": more,
         "environments": environments(results.runs),
         "command": whole_command(results.runs, table.models, table.datasets),
@@ -64,25 +74,11 @@ def report_page(results: Results) -> str:
     return render("report.html", figures, context)
 
 
-def study_sections(results: Results) -> list[Section]:
-    """The studies that do not belong to one dataset."""
-    tables, series = results.studies, results.series
-    return [
-        Section(
-            "Synthetic graphs",
-            overview.synthetic_charts(tables.get("synthetic", []), series),
-            text="The nodes of one graph with edges drawn anew, so that homophily, preferences and degree "
-            "are known.",
-        ),
-        Section("Between easy and hard", overview.sweep_charts(tables.get("sweep", []))),
-        Section("Scaling", overview.scaling_charts(tables.get("scaling", []), series)),
-    ]
-
-
 class Figures:
-    """The figures of a page under short keys, in the order in which they were added."""
+    """The figures of a page, in the order in which they were added."""
 
-    def __init__(self, charts: Iterable[Chart] = ()) -> None:
+    def __init__(self, methods: Sequence[str], charts: Iterable[Chart] = ()) -> None:
+        self.methods = methods
         self.charts: list[Chart] = []
         self.add(*charts)
 
@@ -91,43 +87,56 @@ class Figures:
         self.charts += charts
 
     def key(self, chart: Chart) -> str:
-        """The key of a chart that was added."""
+        """Return the key of a chart."""
         return f"f{next(i for i, each in enumerate(self.charts) if each is chart)}"
 
-    def data(self) -> dict[str, Any]:
-        """All figures as plain data."""
-        return {self.key(chart): plain(chart.figure) for chart in self.charts}
+    def data(self) -> dict[str, Json]:
+        """Return all figures as plain data."""
+        return {self.key(c): to_json_value(draw_chart(c, self.methods)) for c in self.charts}
 
 
-def render(template: str, figures: Figures, context: Mapping[str, Any]) -> str:
-    """Fill a template; every string in it is escaped."""
-    methods: Sequence[str] = context.get("methods", ())
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            {
-                "methods": (),
-                "datasets": (),
-                "version": __version__,
-                "key": figures.key,
-                "color_of": lambda m: _place(methods, m) % N_COLORS + 1,
-                "kind_of": lambda m: _place(methods, m) // N_COLORS % 3,
-                "style": Markup(_part("page.css")),  # noqa: S704, our own files
-                "script": Markup(_part("page.js")),  # noqa: S704
-                "plotly": Markup(plotly_script() if figures.charts else ""),  # noqa: S704
-                "figures": Markup(json_in_html(figures.data())),  # noqa: S704, `<` is escaped there
-                **context,
-            }
-        )
-    )
+def render(template: str, figures: Figures, context: Mapping[str, object]) -> str:
+    """Fill a template. Every string in it is escaped."""
+    methods = figures.methods
+    values = {
+        "methods": (),
+        "datasets": (),
+        "version": __version__,
+        "key": figures.key,
+        "color_of": lambda mark: _color(mark, methods),
+        "method_color": lambda method: _place(methods, method) % N_COLORS + 1,
+        "kind_of": lambda method: _place(methods, method) // N_COLORS % 3,
+        "height_of": _height,
+        "is_square": lambda chart: chart.x.categories == chart.y.categories != (),
+        "style": Markup(_part("page.css")),  # noqa: S704, our own files
+        "script": Markup(_part("page.js")),  # noqa: S704
+        "plotly": Markup(plotly_script() if figures.charts else ""),  # noqa: S704
+        "figures": Markup(json_in_html(figures.data())),  # noqa: S704, `<` is escaped there
+    }
+    return _environment().get_template(template).render({**values, **context})
+
+
+def _color(mark: Mark, methods: Sequence[str]) -> str:
+    """The name of the color of a mark in page.css."""
+    if not mark.method and isinstance(mark.color, str):
+        return mark.color
+    number = _place(methods, mark.method) if mark.method else int(mark.color)
+    return f"series-{number % N_COLORS + 1}"
+
+
+def _height(chart: Chart) -> int:
+    """The height of a chart in pixels."""
+    if chart.height is not None:
+        return round(105 * chart.height) + 30
+    rows = len(chart.y.categories)
+    return LINE_HEIGHT * rows + 80 if rows else 340
 
 
 def _place(methods: Sequence[str], method: str) -> int:
     return methods.index(method) if method in methods else len(methods)
 
 
-def json_in_html(content: Any) -> str:
+def json_in_html(content: Json) -> str:
     r"""JSON that cannot end the script element around it.
 
     >>> json_in_html({"name": "</script>"})
@@ -175,9 +184,9 @@ def write_page(text: str, path: Path | str) -> Path:
     """Write a page atomically; one that is too large to send is an error."""
     check_name(path)
     size = len(text.encode())
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise HeterophilyError(
-            f"the report would have {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:.0f}; pack the records "
+            f"the report would have {size / 1e6:.1f} MB, more than {MAX_BYTES / 1e6:.0f}; pack the records "
             "without their curves, or report fewer methods or datasets"
         )
     write_atomically(path, lambda p: p.write_text(text, encoding="utf-8"))

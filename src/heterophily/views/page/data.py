@@ -3,37 +3,31 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from heterophily.analysis.diagnosis import Diagnosis, diagnose
 from heterophily.bench.table import Entry, Table, build_table, one_per_run
+from heterophily.core.chart import Chart
 from heterophily.core.errors import HeterophilyError
 from heterophily.data.catalog import CATALOG
 from heterophily.data.loading import load
 from heterophily.data.store import is_present
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.runs.record import Record, latest, read_records
-from heterophily.studies.matrices import MATRICES, matrix_of
-from heterophily.studies.tidy import Rows, filter_rows, read_rows, unique_values
+from heterophily.studies import STUDIES
+from heterophily.studies.matrices import estimated_chart
+from heterophily.studies.study import Study
+from heterophily.studies.tidy import Rows, filter_rows, read_rows
 from heterophily.training.metrics import DEFAULT_METRIC
-from heterophily.views.page.chart import Series
-from heterophily.views.page.curves import Learned
+from heterophily.views.charts import LearningCurve
 
 VAL_SCORES = f"val_{DEFAULT_METRIC.name}"  # key of the learning curves in records
-STUDIES = (
-    "ablation",
-    "compatibility",
-    "degrees",
-    "desired",
-    "overlap",
-    "runtime",
-    "scaling",
-    "sweep",
-    "synthetic",
-)
 Matrix = list[list[float]]
 
 
@@ -47,12 +41,17 @@ class Results:
     graphs: Mapping[str, Diagnosis] = field(default_factory=dict)  # those that are here
 
     @property
-    def series(self) -> Series:
-        """The methods in their order, those of studies alone behind."""
-        extra = dict.fromkeys(
-            str(row["model"]) for rows in self.studies.values() for row in rows if row.get("model")
-        )
-        return Series(tuple(dict.fromkeys((*self.table.models, *extra))))
+    def methods(self) -> list[str]:
+        """The methods of the table, followed by those that only studies have."""
+        rows = (row for rows in self.studies.values() for row in rows)
+        names = (str(row["model"]) for row in rows if row.get("model"))
+        return list(dict.fromkeys((*self.table.models, *names)))
+
+    @cached_property
+    def study_charts(self) -> list[tuple[Study, Chart]]:
+        """The charts of all studies."""
+        tables = dict(self.studies)
+        return [(study, chart) for study in STUDIES.values() for chart in study.charts(tables)]
 
     @property
     def runs(self) -> list[Record]:
@@ -64,7 +63,7 @@ class Results:
         return filter_rows(self.studies.get(name, []), dataset=dataset)
 
 
-def gather(
+def load_results(
     source: Path | str, *, studies: Path | str | None = None, measure: bool = True
 ) -> Results:
     """Read records, tidy study data where there is any, and measure the graphs whose files are here."""
@@ -95,8 +94,9 @@ def _studies_folder(source: Path, studies: Path | str | None) -> Path | None:
 def read_studies(folder: Path | None) -> dict[str, Rows]:
     """The tables of all studies in a folder, by the name of their file; empty ones are left out."""
     found = {}
+    names = {name for study in STUDIES.values() for name in study.files}
     for path in sorted(folder.glob("*.json")) if folder else ():
-        if path.stem.split("-")[0] in STUDIES and (rows := read_rows(path)):
+        if path.stem.split("-")[0] in names and (rows := read_rows(path)):
             found[path.stem] = rows
     return found
 
@@ -112,9 +112,9 @@ def measure_graph(dataset: str, checksums: Iterable[str]) -> Diagnosis | None:
         return None
 
 
-def curves_of(results: Results, dataset: str) -> tuple[dict[str, Learned], str]:
+def curves_of(results: Results, dataset: str) -> tuple[dict[str, LearningCurve], str]:
     """The learning curve of each method on the first split that it has one of, and a sentence."""
-    found: dict[str, Learned] = {}
+    found: dict[str, LearningCurve] = {}
     splits = set()
     for model in results.table.models:
         runs = [r for r in results.cells.get((model, dataset), ()) if r.done and r.run.get("curve")]
@@ -123,7 +123,7 @@ def curves_of(results: Results, dataset: str) -> tuple[dict[str, Learned], str]:
             first = min(runs, key=lambda r: (r.split.zfill(9), r.seed))
             curve = first.run["curve"]
             best = int(first.run.get("best_epoch", -1))
-            found[model] = Learned(curve.get("loss", []), curve["val_accuracy"], best)
+            found[model] = LearningCurve(curve.get("loss", []), curve["val_accuracy"], best)
             splits.add(first.split)
     said = f"Split {splits.pop()}." if len(splits) == 1 else "First split of each method."
     return found, said if found else ""
@@ -156,55 +156,58 @@ def times_of(results: Results, dataset: str) -> tuple[dict[str, tuple[float, flo
     return points, "Times are those of the runs, which may have shared the machine with others."
 
 
-@dataclass(frozen=True)
-class LabeledMatrix:
-    """A compatibility matrix with its story."""
+def matrix_charts(results: Results, dataset: str) -> list[Chart]:
+    """Return the observed, estimated, and desired compatibility matrices of a dataset.
 
-    kind: str  # observed, estimated or desired
-    matrix: Matrix
-    names: Sequence[str]
-    method: str = ""
-
-
-def matrices_of(results: Results, dataset: str) -> list[LabeledMatrix]:
-    """The observed, estimated and desired compatibility matrices that are known of a dataset."""
+    The runs' own estimates are used if there is no study of the method.
+    """
     graph = results.graphs.get(dataset)
-    found: list[LabeledMatrix] = []
-    if graph is not None:
-        found.append(LabeledMatrix("observed", graph.compatibility.tolist(), graph.class_names))
-    for study in ("compatibility", "desired"):
-        rows = results.study(f"{study}-{MATRICES}", dataset)
-        for model in unique_values(rows, "model"):
-            for kind in unique_values(filter_rows(rows, model=model), "kind"):
-                seen = any(b.kind == "observed" for b in found)
-                if kind != "observed" or not seen:
-                    matrix, names = matrix_of(filter_rows(rows, model=model, kind=kind))
-                    method = "" if kind == "observed" else str(model)
-                    found.append(LabeledMatrix(str(kind), matrix.tolist(), names, method))
-    found += _from_records(
-        results, dataset, {b.method for b in found if b.kind == "estimated"}, found
+    found = [] if graph is None else graph.charts[:1]
+    found += [chart for _, chart in results.study_charts if is_matrix_of(chart, dataset)]
+    names = next((chart.x.categories for chart in found), ())
+    found += _record_estimates(results, dataset, names)
+    first = {chart.title: chart for chart in reversed(found)}
+    order = ("Observed", "Estimated", "Desired")
+    ordered = sorted(
+        dict.fromkeys(chart.title for chart in found),
+        key=lambda title: order.index(title.split()[0]),
     )
-    order = ("observed", "estimated", "desired")
-    return sorted(found, key=lambda b: order.index(b.kind) if b.kind in order else len(order))
+    return _same_colors([first[title] for title in ordered])
 
 
-def _from_records(
-    results: Results, dataset: str, known: set[str], others: Sequence[LabeledMatrix]
-) -> list[LabeledMatrix]:
-    """Estimates that the runs themselves kept, averaged over splits."""
+def is_matrix_of(chart: Chart, dataset: str) -> bool:
+    """Return whether a chart is a compatibility matrix of a dataset."""
+    return chart.dataset == dataset and chart.marks[0].kind == "heat map"
+
+
+def _same_colors(charts: Sequence[Chart]) -> list[Chart]:
+    """Give all matrices of shares the same colors; desired matrices may have negative entries."""
+    shares = [chart for chart in charts if not chart.title.startswith("Desired")]
+    peak = max((v or 0.0 for c in shares for row in c.marks[0].values for v in row), default=1.0)
+    limits = (0.0, peak or 1.0)
+    return [
+        replace(chart, marks=[replace(chart.marks[0], limits=limits)]) if chart in shares else chart
+        for chart in charts
+    ]
+
+
+def _record_estimates(results: Results, dataset: str, names: Sequence[str]) -> list[Chart]:
+    """The estimates in the records of the runs, averaged over splits."""
     found = []
     for model in results.table.models:
         runs = results.cells.get((model, dataset), ())
-        kept = [r.details["compatibility"] for r in runs if r.done and "compatibility" in r.details]
-        if kept and model not in known:
-            k = len(kept[0])
-            mean = [[fmean(m[i][j] for m in kept) for j in range(k)] for i in range(k)]
-            names = next((b.names for b in others if len(b.names) == k), [str(i) for i in range(k)])
-            found.append(LabeledMatrix("estimated", mean, names, model))
+        known = [
+            r.details["compatibility"] for r in runs if r.done and "compatibility" in r.details
+        ]
+        if known:
+            mean = np.mean(known, axis=0)
+            numbers = [str(i) for i in range(len(mean))]
+            classes = names if len(names) == len(mean) else numbers
+            found.append(estimated_chart(mean, classes, model, dataset=dataset))
     return found
 
 
-def headline(results: Results) -> list[tuple[str, str]]:
+def key_numbers(results: Results) -> list[tuple[str, str]]:
     """The few numbers that stand first, each with its words."""
     table, done = results.table, [run for run in results.runs if run.done]
     hours = sum(float(run.run.get("seconds", 0)) for run in done) / 3600
@@ -246,12 +249,12 @@ def verdict_text(entry: Entry) -> str:
     return {True: "yes", False: "no", None: "–"}[entry.verdict]
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """The value for JSON: numbers with few digits, nothing that JSON does not know."""
     if isinstance(value, bool) or value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):
         return float(f"{value:.5g}") if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    return [plain(each) for each in value]
+        return {str(key): to_json_value(each) for key, each in value.items()}
+    return [to_json_value(each) for each in value]

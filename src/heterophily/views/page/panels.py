@@ -8,20 +8,34 @@ from typing import Any
 
 from heterophily.analysis.diagnosis import Diagnosis
 from heterophily.bench.table import Entry, Table
+from heterophily.core.chart import Chart
 from heterophily.data import published as paper
 from heterophily.data.catalog import CATALOG
 from heterophily.runs.record import Record
-from heterophily.studies.ablation import changes
-from heterophily.views.page import charts, data, studied
-from heterophily.views.page.chart import Chart, Section
+from heterophily.studies.study import CLASSES, COST
+from heterophily.views import charts
+from heterophily.views.page import data
 from heterophily.views.page.commands import bench_command, bench_note
-from heterophily.views.page.curves import curve_charts
 from heterophily.views.page.data import Results
 from heterophily.views.tables import LEVEL, number, rank_text, signed
 
+TOPICS = {
+    CLASSES: "Each row of a compatibility matrix shows how the neighbors of the nodes of one class are "
+    "distributed over classes. If the rows differ, a node's neighbors predict its class."
+}
+
 
 @dataclass(frozen=True)
-class Meter:
+class Section:
+    """Charts under one heading."""
+
+    title: str
+    charts: list[Chart]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Gauge:
     """A measure with its meaning; `share` of its bar, none where a bar would mislead."""
 
     name: str
@@ -30,7 +44,7 @@ class Meter:
     share: float | None = None
 
 
-def board(table: Table) -> list[dict[str, Any]]:
+def leaderboard(table: Table) -> list[dict[str, Any]]:
     """The rows of the leaderboard."""
     return [
         {
@@ -88,71 +102,32 @@ def _ordered(column: Sequence[Entry]) -> list[Entry]:
 
 
 def sections(results: Results, dataset: str) -> list[Section]:
-    """The charts of a dataset under their headings; some may have none."""
-    series = results.series
-    curves, said = data.curves_of(results, dataset)
+    """Return the charts of a dataset under their headings; some headings may have none."""
+    curves, caption = data.curves_of(results, dataset)
     points, source = data.times_of(results, dataset)
-    ablation = changes(results.study("ablation", dataset))
-    trace = studied.trace_chart(results.study("compatibility-trace", dataset), series)
-    overlap = studied.overlap_chart(results.study("overlap", dataset))
-    return [
-        Section(
-            "How accurate, and at what cost",
-            _some(
-                charts.accuracy_chart(results.table.column(dataset), series),
-                charts.runtime_chart(points, series, source=source),
-            ),
-        ),
-        Section(
-            "How classes connect",
-            [*compatibility_charts(data.matrices_of(results, dataset)), *_some(trace, overlap)],
-            text="Each row of a compatibility matrix says how the neighbors of a node of that class are "
-            "spread over classes. Neighbors tell a node's class where the rows differ.",
-        ),
-        Section("How training went", curve_charts(curves, series, caption=said)),
-        Section(
-            "Where accuracy comes from",
-            _some(
-                studied.degree_chart(results.study("degrees", dataset), series),
-                studied.ablation_chart(ablation, series),
-            ),
-        ),
-    ]
-
-
-def _some(*found: Chart | None) -> list[Chart]:
-    return [chart for chart in found if chart is not None]
-
-
-def compatibility_charts(matrices: Sequence[data.LabeledMatrix]) -> list[Chart]:
-    """Heat maps of one scale; desired matrices may have negative entries and get two hues."""
-    if not matrices:
-        return []
-    shares = [b for b in matrices if b.kind != "desired"] or list(matrices)
-    peak = max((v for b in shares for row in b.matrix for v in row), default=1.0) or 1.0
-    return [_heat(b, peak) for b in matrices]
-
-
-def _heat(believed: data.LabeledMatrix, peak: float) -> Chart:
-    values = [v for row in believed.matrix for v in row]
-    negative = min(values, default=0.0) < -0.005
-    reach = max(map(abs, values), default=1.0) or 1.0
-    title = {"observed": "Observed", "estimated": "Estimated", "desired": "Desired"}
-    words = {
-        "observed": "From all labels.",
-        "estimated": "What the method believes after training.",
-        "desired": "What the trained method effectively aggregates with.",
-    }
-    by = f" by {believed.method}" if believed.method else ""
-    return charts.matrix_chart(
-        believed.matrix,
-        believed.names,
-        title=f"{title.get(believed.kind, believed.kind)}{by}",
-        peak=reach if believed.kind == "desired" else peak,
-        signed=negative,
-        caption=words.get(believed.kind, ""),
-        method=believed.method,
+    costs = (
+        charts.accuracy_chart(results.table.column(dataset)),
+        charts.cost_chart(points, source=source),
     )
+    found = {
+        COST: [chart for chart in costs if chart is not None],
+        CLASSES: data.matrix_charts(results, dataset),
+        "How training went": charts.curve_charts(curves, caption=caption),
+    }
+    for study, chart in results.study_charts:
+        if chart.dataset == dataset and not data.is_matrix_of(chart, dataset):
+            found.setdefault(study.topic, []).append(chart)
+    return [Section(topic, shown, TOPICS.get(topic, "")) for topic, shown in found.items()]
+
+
+def study_sections(results: Results) -> list[Section]:
+    """Return the charts of studies over several datasets."""
+    found: dict[str, Section] = {}
+    for study, chart in results.study_charts:
+        if not chart.dataset:
+            section = found.setdefault(study.name, Section(study.title, [], study.description))
+            section.charts.append(chart)
+    return list(found.values())
 
 
 def method_row(results: Results, entry: Entry) -> dict[str, Any]:
@@ -246,7 +221,7 @@ def declared_facts(dataset: str) -> dict[str, str]:
     }
 
 
-def meters(graph: Diagnosis) -> list[Meter]:
+def meters(graph: Diagnosis) -> list[Gauge]:
     """Homophily and what neighbors tell, each with its meaning."""
     h = graph.homophily_symmetric
     found: Mapping[str, tuple[float | None, str]] = {
@@ -262,7 +237,7 @@ def meters(graph: Diagnosis) -> list[Meter]:
         "Largest class": (graph.largest_class, "accuracy of guessing it"),
     }
     return [
-        Meter(name, f"{value:.3f}".replace("-", "−"), meaning, max(0.0, min(1.0, value)))
+        Gauge(name, f"{value:.3f}".replace("-", "−"), meaning, max(0.0, min(1.0, value)))
         for name, (value, meaning) in found.items()
         if value is not None and math.isfinite(value)
     ]

@@ -5,54 +5,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from heterophily.analysis.diagnosis import Diagnosis, diagnose
-from heterophily.commands.fit import confusion, held_out
-from heterophily.core.compatibility import observed_compatibility
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.models.settings import tuned
-from heterophily.studies.degrees import degree_groups
+from heterophily.studies.study import CLASSES
 from heterophily.training.estimator import NodeClassifier
-from heterophily.views.page import charts, views
+from heterophily.views import fit
+from heterophily.views.page import panels
 from heterophily.views.page.build import Figures, render, write_page
-from heterophily.views.page.chart import Chart, Section, Series
 from heterophily.views.page.commands import settings_words
-from heterophily.views.page.curves import Learned, curve_charts
-from heterophily.views.page.data import LabeledMatrix
-
-CONFIDENCE = [f"{10 * i}–{10 * i + 10}" for i in range(10)]  # percent
+from heterophily.views.page.panels import Section
 
 
 def write_diagnosis(
     diagnosis: Diagnosis, out: Path | str, *, source: str, nodes: Path | str | None = None
 ) -> Path:
     """Write the report of a diagnosis of the graph at `source`, with its table of `nodes`; its path."""
-    matrix = LabeledMatrix("observed", diagnosis.compatibility.tolist(), diagnosis.class_names)
-    sections = [Section(_CONNECT, [*views.compatibility_charts([matrix]), overlap_map(diagnosis)])]
+    sections = [Section(CLASSES, diagnosis.charts)]
     words = ["heterophily", "diagnose", source, *_table(nodes), "--report", "report.html"]
     return write_page(graph_page(diagnosis, diagnosis.name, sections, [shlex.join(words)]), out)
 
 
 def _table(nodes: Path | str | None) -> list[str]:
     return [] if nodes is None else ["--nodes", str(nodes)]
-
-
-_CONNECT = "How classes connect"
-
-
-def overlap_map(diagnosis: Diagnosis) -> Chart:
-    """How far the neighborhoods of each two classes are the same."""
-    return charts.matrix_chart(
-        diagnosis.overlap.tolist(),
-        diagnosis.class_names,
-        title="Overlap of neighborhoods",
-        peak=1.0,
-        caption="1: the classes of neighbors do not tell these two classes apart.",
-        rows="class",
-        columns="class",
-    )
 
 
 def write_fit(
@@ -93,12 +69,14 @@ def graph_page(
 ) -> str:
     """The page of one graph."""
     kept = [section for section in sections if section.charts]
-    figures = Figures(chart for section in kept for chart in section.charts)
+    charts = [chart for section in kept for chart in section.charts]
+    methods = list(dict.fromkeys(m.method for chart in charts for m in chart.marks if m.method))
+    figures = Figures(methods, charts)
     context = {
         "title": title,
         "diagnosis": diagnosis,
-        "sizes": views.graph_facts(diagnosis) if diagnosis else {},
-        "meters": views.meters(diagnosis) if diagnosis else [],
+        "sizes": panels.graph_facts(diagnosis) if diagnosis else {},
+        "meters": panels.meters(diagnosis) if diagnosis else [],
         "sections": kept,
         "commands": commands,
         "scores": scores,
@@ -110,83 +88,13 @@ def graph_page(
 
 
 def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:
-    """Compatibility, learning curve, confusion, accuracy by degree and confidence."""
-    names, run = fitted.class_names_, fitted.run_
-    observed = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes)
-    pair = [
-        LabeledMatrix("observed", observed.tolist(), names),
-        LabeledMatrix("estimated", fitted.compatibility_.tolist(), names, fitted.recipe.name),
-    ]
-    curve = Learned(run.history.loss, run.history.val_scores, run.best_epoch)
-    series = Series((fitted.recipe.name,))
-    curves = {fitted.recipe.name: curve} if curve.accuracy else {}
-    nodes = held_out(fitted, graph)
-    where = (
-        "test" if len(nodes) and set(nodes) <= set(fitted.split_.test.tolist()) else "validation"
-    )
+    """Return confusion, accuracy by degree, compatibility, learning curve, and confidence."""
     return [
-        Section("Held-out nodes", _held_out(fitted, graph, nodes, where)),
-        Section(_CONNECT, views.compatibility_charts(pair)),
-        Section("How training went", curve_charts(curves, series, caption="")),
-        Section("Predictions of all nodes", [confidence_chart(fitted)]),
+        Section("Held-out nodes", fit.scored_charts(fitted, graph)),
+        Section(CLASSES, fit.compatibility_charts(fitted, graph)),
+        Section("How training went", fit.learning_curves(fitted)),
+        Section("Predictions of all nodes", [fit.confidence_chart(fitted)]),
     ]
-
-
-def _held_out(fitted: NodeClassifier, graph: Graph, nodes: Any, part: str) -> list[Chart]:
-    if not len(nodes):
-        return []
-    predicted, names = fitted.predict(), fitted.class_names_
-    counts = confusion(predicted, graph, nodes)
-    shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
-    mistaken = charts.matrix_chart(
-        shares.tolist(),
-        names,
-        title="Confusion matrix",
-        peak=1.0,
-        caption=f"Shares of each true class; {len(nodes):,} {part} nodes.",
-        rows="true class",
-        columns="predicted class",
-    )
-    return [mistaken, degree_bars(predicted, graph, nodes, part)]
-
-
-def degree_bars(predicted: Any, graph: Graph, nodes: Any, part: str) -> Chart:
-    """Accuracy in fifths of the nodes by degree."""
-    import torch
-
-    bars: dict[str, float | None] = {}
-    for group in degree_groups(graph.degrees, torch.from_numpy(np.asarray(nodes))):
-        if len(group):
-            degrees = graph.degrees[group]
-            low, high = int(degrees.min()), int(degrees.max())
-            right = predicted[group.numpy()] == graph.labels[group].numpy()
-            name = f"{low}–{high}" if high > low else str(low)
-            while name in bars:  # two fifths may have the same degrees
-                name += " "
-            bars[name] = 100 * float(right.mean())
-    return charts.bars_chart(
-        bars,
-        title="Accuracy by degree",
-        x="degree",
-        y="accuracy, %",
-        caption=f"Fifths of the {part} nodes, lowest degree first.",
-        height=360,
-    )
-
-
-def confidence_chart(fitted: NodeClassifier) -> Chart:
-    """How sure the model is: nodes by the probability of their predicted class."""
-    sure = fitted.predict_proba().max(axis=1)
-    counts, _ = np.histogram(sure, bins=10, range=(0, 1))
-    shares = {name: 100 * float(c) / len(sure) for name, c in zip(CONFIDENCE, counts, strict=True)}
-    first = next(i for i, share in enumerate(shares.values()) if share)
-    return charts.bars_chart(
-        dict(list(shares.items())[first:]),
-        title="How sure it is",
-        x="probability of the predicted class, %",
-        y="nodes, %",
-        caption=f"All {len(sure):,} nodes; mean {100 * float(sure.mean()):.0f} %.",
-    )
 
 
 def score_rows(fitted: NodeClassifier) -> list[list[str]]:

@@ -1,0 +1,174 @@
+"""A fitted model: its predictions and metrics as files, and its charts."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from heterophily.core.chart import Axis, Chart, Mark, matrix_chart
+from heterophily.core.compatibility import observed_compatibility
+from heterophily.core.files import write_atomically
+from heterophily.core.graph import Graph
+from heterophily.core.types import FloatArray, IntArray, JsonObject
+from heterophily.studies.degrees import degree_groups
+from heterophily.studies.matrices import estimated_chart, observed_chart
+from heterophily.training.estimator import NodeClassifier
+from heterophily.views.charts import LearningCurve, curve_charts
+from heterophily.views.matplotlib import save_charts
+
+CONFIDENCE = [f"{10 * i}–{10 * i + 10}" for i in range(10)]  # percent
+
+
+def write_results(fitted: NodeClassifier, graph: Graph, folder: Path) -> dict[str, Path]:
+    """Write model, predictions, metrics, and figures. Return the paths by their contents."""
+    fitted.save(folder / "model")
+    paths = {"predictions": folder / "predictions.csv", "metrics": folder / "metrics.json"}
+    write_predictions(fitted, graph, paths["predictions"])
+    text = json.dumps(metrics_of(fitted, graph), indent=2)
+    write_atomically(paths["metrics"], lambda p: p.write_text(text))
+    figures = {
+        "compatibility": compatibility_charts(fitted, graph),
+        "curve": learning_curves(fitted),
+        "confusion": [confusion_chart(fitted, graph)],
+    }
+    for name, charts in figures.items():
+        paths[name] = save_charts(charts, folder / f"{name}.png")
+    return paths
+
+
+def write_predictions(fitted: NodeClassifier, graph: Graph, path: Path) -> None:
+    """Write one row per node: id, predicted class, and the probability of every class."""
+    names = fitted.class_names_
+    ids: Sequence[object] = graph.node_ids or range(graph.n_nodes)
+    probabilities = fitted.predict_proba(None if graph is fitted.graph_ else graph)
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "predicted", *names])
+            for node, row in zip(ids, probabilities, strict=True):
+                values = (f"{value:.6f}" for value in row)
+                writer.writerow([node, names[int(row.argmax())], *values])
+
+    write_atomically(path, write)
+
+
+def metrics_of(fitted: NodeClassifier, graph: Graph) -> JsonObject:
+    """Return scores, sizes, and settings of a fit as plain data."""
+    run, split = fitted.run_, fitted.split_
+    return {
+        "model": fitted.recipe.name,
+        "graph": graph.name,
+        "scores": run.scores,
+        "split": {"origin": split.origin, **{part: len(n) for part, n in split.parts.items()}},
+        "best_epoch": run.best_epoch,
+        "n_epochs": run.n_epochs,
+        "stopped": run.stopped,
+        "seconds": run.seconds,
+        "milliseconds_per_epoch": run.milliseconds_per_epoch,
+        "peak_memory_mb": run.peak_memory,
+        "seed": run.seed,
+        "settings": fitted.network_.recipe.settings,
+        "compatibility": fitted.compatibility_.tolist(),
+    }
+
+
+def scored_nodes(fitted: NodeClassifier, graph: Graph) -> IntArray:
+    """Return the labeled test nodes, or the validation nodes if there are none."""
+    test = fitted.split_.test
+    known = test[graph.labels[test] >= 0]
+    nodes: IntArray = (known if len(known) else fitted.split_.val).numpy()
+    return nodes
+
+
+def confusion(predicted: IntArray, graph: Graph, nodes: IntArray) -> IntArray:
+    """Return how often class i (row) was predicted as class j (column), (K, K)."""
+    k = graph.n_classes
+    codes = graph.labels.numpy()[nodes] * k + predicted[nodes]
+    return np.bincount(codes, minlength=k * k).reshape(k, k)
+
+
+def compatibility_charts(fitted: NodeClassifier, graph: Graph) -> list[Chart]:
+    """Return the observed and the estimated compatibility matrix with the same colors."""
+    names, estimated = fitted.class_names_, fitted.compatibility_
+    observed = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes).numpy()
+    peak = float(max(observed.max(), estimated.max()))
+    panel = f"{graph.name}: observed"
+    return [
+        observed_chart(observed, names, peak=peak, panel=panel),
+        estimated_chart(estimated, names, fitted.recipe.name, peak=peak, panel="estimated"),
+    ]
+
+
+def learning_curves(fitted: NodeClassifier) -> list[Chart]:
+    """Return validation accuracy and training loss by epoch."""
+    run = fitted.run_
+    curve = LearningCurve(run.history.loss, run.history.val_scores, run.best_epoch)
+    return curve_charts({fitted.recipe.name: curve}) if curve.accuracy else []
+
+
+def scored_charts(fitted: NodeClassifier, graph: Graph) -> list[Chart]:
+    """Return confusion matrix and accuracy by degree on the test or validation nodes, if any."""
+    nodes = scored_nodes(fitted, graph)
+    return [confusion_chart(fitted, graph), degree_chart(fitted, graph)] if len(nodes) else []
+
+
+def _part(fitted: NodeClassifier, nodes: IntArray) -> str:
+    inside = len(nodes) and set(nodes.tolist()) <= set(fitted.split_.test.tolist())
+    return "test" if inside else "validation"
+
+
+def confusion_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
+    """Return the shares of the predicted classes of each true class."""
+    nodes = scored_nodes(fitted, graph)
+    counts = confusion(fitted.predict(), graph, nodes)
+    shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
+    return matrix_chart(
+        shares.tolist(),
+        fitted.class_names_,
+        "Confusion matrix",
+        peak=1.0,
+        caption=f"Shares of each true class of {len(nodes):,} {_part(fitted, nodes)} nodes.",
+        x="predicted class",
+        y="true class",
+        scale="share of the true class",
+    )
+
+
+def degree_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
+    """Return the accuracy in fifths of the nodes by degree."""
+    nodes, predicted = scored_nodes(fitted, graph), fitted.predict()
+    bars: dict[str, float] = {}
+    for group in degree_groups(graph.degrees, torch.from_numpy(np.asarray(nodes))):
+        if len(group):
+            low, high = int(graph.degrees[group].min()), int(graph.degrees[group].max())
+            right = predicted[group.numpy()] == graph.labels[group].numpy()
+            name = f"{low}–{high}" if high > low else str(low)
+            while name in bars:  # two fifths can have the same degrees
+                name += " "
+            bars[name] = 100 * float(right.mean())
+    caption = f"Fifths of the {_part(fitted, nodes)} nodes, lowest degree first."
+    return _bar_chart("Accuracy by degree", bars, x="degree", y="accuracy, %", caption=caption)
+
+
+def confidence_chart(fitted: NodeClassifier) -> Chart:
+    """Return how many nodes have which probability of their predicted class."""
+    highest: FloatArray = fitted.predict_proba().max(axis=1)
+    counts, _ = np.histogram(highest, bins=10, range=(0, 1))
+    shares = {n: 100 * float(c) / len(highest) for n, c in zip(CONFIDENCE, counts, strict=True)}
+    first = next(i for i, share in enumerate(shares.values()) if share)
+    return _bar_chart(
+        "Confidence",
+        dict(list(shares.items())[first:]),
+        x="probability of the predicted class, %",
+        y="nodes, %",
+        caption=f"All {len(highest):,} nodes; the mean is {100 * float(highest.mean()):.0f} %.",
+    )
+
+
+def _bar_chart(title: str, bars: dict[str, float], *, x: str, y: str, caption: str) -> Chart:
+    names, values = list(bars), list(bars.values())
+    return Chart(title, [Mark("bar", names, values)], Axis(x, names), Axis(y), caption=caption)

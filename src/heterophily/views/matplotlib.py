@@ -1,0 +1,350 @@
+"""Charts as image files, drawn by Matplotlib."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heterophily.core.chart import Axis, Chart, Mark, number_text
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
+EXTENSIONS = (".png", ".pdf", ".svg")
+# Okabe and Ito's palette, which color-blind readers can distinguish, without its pale yellow.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
+ROLES = {"accent": "#0072b2", "quiet": "#888888", "ink": "#333333"}
+SYMBOLS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES: "dict[str, tuple[float, Sequence[float]]]" = {
+    "solid": (0, ()),
+    "dashed": (0, (4, 2)),
+    "dotted": (0, (1, 1.5)),
+}
+TEXT, SMALL = 10.0, 9.0  # points
+MAX_COLUMNS = 3  # panels next to each other
+MAX_NUMBERS = 18  # rows of a heat map up to which every cell shows its number
+MAX_NAME = 28  # characters of a class name; the rest would crowd out the matrix
+
+
+def save_figures(charts: Sequence[Chart], folder: Path, *, extension: str = "png") -> list[Path]:
+    """Write charts into a folder, those with the same `file` next to each other in one image."""
+    files = [list(group) for _, group in groupby(charts, key=lambda chart: chart.file)]
+    return [save_charts(group, folder / f"{group[0].file}.{extension}") for group in files]
+
+
+def save_charts(charts: Sequence[Chart], path: Path | str) -> Path:
+    """Write charts next to each other into one image file."""
+    check_extension(path)
+    return save_figure(draw_charts(charts), path)
+
+
+def save_figure(figure: "Figure", path: Path | str) -> Path:
+    """Write a figure atomically. The file extension determines the format."""
+    target, extension = Path(path), check_extension(path)
+    write_atomically(target, lambda p: figure.savefig(p, format=extension, dpi=200))
+    return target
+
+
+def check_extension(path: Path | str) -> str:
+    """Return the format of a figure, or raise an error if the file extension is not supported."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in EXTENSIONS:
+        raise HeterophilyError(
+            f"expected a figure file with extension {', '.join(EXTENSIONS)}, got {Path(path).name!r}; "
+            "change the extension"
+        )
+    return suffix[1:]
+
+
+def draw_charts(charts: Sequence[Chart]) -> "Figure":
+    """Draw charts as the panels of one figure, row by row."""
+    from matplotlib.figure import Figure
+
+    across = min(len(charts), MAX_COLUMNS)
+    down = -(-len(charts) // across)
+    width, height = _panel_size(charts)
+    figure = Figure(figsize=(width * across, height * down + 0.45), layout="constrained")
+    grid = figure.subplots(down, across, squeeze=False).ravel().tolist()
+    for axes in grid[len(charts) :]:
+        axes.set_visible(False)
+    methods = list(dict.fromkeys(m.method for chart in charts for m in chart.marks if m.method))
+    for number, (axes, chart) in enumerate(zip(grid, charts, strict=False)):
+        draw_chart(axes, chart, methods)
+        if number % across:
+            _hide_repeated(axes, chart, charts[number - 1])
+    _add_color_scale(figure, grid[: len(charts)], charts)
+    _add_legend(figure, grid, charts)
+    return figure
+
+
+def _panel_size(charts: Sequence[Chart]) -> tuple[float, float]:
+    """Width and height of one panel in inches."""
+    first = charts[0]
+    rows, columns = len(first.y.categories), len(first.x.categories)
+    if _is_matrix(first):
+        side = min({1: 9.0, 2: 6.0}.get(len(charts), 4.2), 2.3 + 0.28 * rows)
+        room = 0.05 * min(MAX_NAME, max(map(len, first.y.categories)))
+        lines = max(_title(chart).count("\n") for chart in charts)
+        return side + (0.9 + room) / len(charts), side + room + 0.25 * lines
+    if first.marks[0].kind == "heat map":
+        return max(3.3, 1.2 + 0.5 * columns), max(2.7, 1.2 + 0.3 * rows)
+    if first.height is not None:
+        return 8.0, first.height
+    if first.horizontal:
+        return 6.0, 0.6 + 0.28 * rows
+    bars = len({mark.key for mark in first.marks if mark.kind == "bar"})
+    if bars:
+        return min(11.0, max(6.0, 1.2 + 0.35 * columns * (bars + 1)) / len(charts)), 3.0
+    return {1: (6.0, 2.9), 2: (3.8, 2.9)}.get(len(charts), (3.4, 2.7))
+
+
+def _is_matrix(chart: Chart) -> bool:
+    return chart.marks[0].kind == "heat map" and chart.x.categories == chart.y.categories
+
+
+def _title(chart: Chart) -> str:
+    return chart.panel or chart.title
+
+
+def draw_chart(axes: "Axes", chart: Chart, methods: Sequence[str] = ()) -> None:
+    """Draw one chart. The position in `methods` determines the color of a method."""
+    axes.set_title(_title(chart), fontsize=TEXT, parse_math=False)
+    if chart.marks and chart.marks[0].kind == "heat map":
+        _draw_heat_map(axes, chart, chart.marks[0])
+        return
+    axes.tick_params(labelsize=SMALL, length=2)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="x" if chart.horizontal else "y", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for mark in chart.marks:
+        _draw_mark(axes, chart, mark, methods)
+    _set_axis(axes, "x", chart.x)
+    _set_axis(axes, "y", chart.y)
+    if any(mark.kind == "bar" for mark in chart.marks):
+        line = axes.axvline if chart.horizontal else axes.axhline
+        line(0, color="black", linewidth=0.8)
+    if not chart.x.visible:
+        axes.axis("off")
+
+
+def _set_axis(axes: "Axes", name: str, axis: Axis) -> None:
+    limits = tuple(None if limit is None else float(limit) for limit in axis.limits)
+    axes.set(**{f"{name}scale": "log" if axis.log else "linear", f"{name}lim": limits})
+    if axis.reverse:
+        axes.yaxis.set_inverted(True)
+    axes.set(**{f"{name}label": axis.title})
+    part = axes.xaxis if name == "x" else axes.yaxis
+    part.label.set_fontsize(TEXT)
+    ticks = dict(enumerate(axis.categories)) or axis.ticks
+    if ticks:
+        part.set_ticks(list(ticks), list(ticks.values()), parse_math=False)
+        part.minorticks_off()
+
+
+def _numbers(values: Iterable[float | None]) -> list[float]:
+    return [np.nan if value is None else float(value) for value in values]
+
+
+def _draw_mark(axes: "Axes", chart: Chart, mark: Mark, methods: Sequence[str]) -> None:
+    x, y = map(_numbers, chart.positions(mark))
+    number = methods.index(mark.method) if mark.method else mark.color
+    color = ROLES[number] if isinstance(number, str) else PALETTE[number % len(PALETTE)]
+    symbol = SYMBOLS[number % len(SYMBOLS)] if isinstance(number, int) else "o"
+    if mark.kind == "bar":
+        draw = axes.barh if chart.horizontal else axes.bar
+        draw(*((y, x) if chart.horizontal else (x, y)), 0.9 * chart.bar_width, color=color)
+    elif mark.kind == "line":
+        _draw_line(axes, mark, (x, y), color, symbol)
+    elif mark.kind == "point":
+        filled = "white" if mark.paper else color
+        axes.plot(
+            x, y, "D" if mark.paper else symbol, color=filled, markersize=5.5, zorder=3,
+            markeredgecolor=color if not _over_bar(chart, mark) else "black",
+            markeredgewidth=1.2, alpha=0.85 if not mark.paper else 1,
+        )  # fmt: skip
+    _write_labels(axes, mark, (x, y))
+
+
+def _over_bar(chart: Chart, mark: Mark) -> bool:
+    return mark.paper and any(m.kind == "bar" and m.key == mark.key for m in chart.marks)
+
+
+def _draw_line(
+    axes: "Axes", mark: Mark, at: tuple[list[float], list[float]], color: str, symbol: str
+) -> None:
+    dashes = DASHES["dashed" if mark.paper else mark.style]
+    if mark.fill:
+        axes.fill_between(
+            *at, step="post" if mark.steps else None, color=color, alpha=0.4, linewidth=0
+        )
+    axes.plot(
+        *at, color=color, linestyle=dashes, linewidth=0.9 if mark.paper else mark.width,
+        drawstyle="steps-post" if mark.steps else "default",
+        marker=symbol if mark.points and not mark.paper else "none", markersize=4.5,
+        alpha=0.45 if mark.color == "quiet" and not mark.method else 0.9,
+        solid_capstyle="round" if mark.width > 3 else "projecting",
+    )  # fmt: skip
+
+
+def _write_labels(axes: "Axes", mark: Mark, at: tuple[list[float], list[float]]) -> None:
+    shift = {"left": (4, 0), "right": (-2, -9)}.get(mark.anchor, (0, 9))
+    for x, y, label in zip(*at, mark.labels, strict=True) if mark.labels else ():
+        axes.annotate(
+            label, (x, y), xytext=shift if mark.kind != "text" else (0, 0), textcoords="offset points",
+            ha={"left": "left", "right": "right"}.get(mark.anchor, "center"), fontsize=SMALL,
+            va="center", color=ROLES["ink"], parse_math=False,
+            annotation_clip=False,
+        )  # fmt: skip
+
+
+def _draw_heat_map(axes: "Axes", chart: Chart, mark: Mark) -> None:
+    from matplotlib.colors import LogNorm, Normalize
+
+    square, (low, high) = _is_matrix(chart), mark.limits
+    matrix = np.array([_numbers(row) for row in mark.values])
+    norm = (LogNorm if mark.log else Normalize)(low, high if high > low else low + 1)
+    colors = "RdBu" if low < 0 else "Blues"
+    image = axes.imshow(matrix, cmap=colors, norm=norm, aspect="equal" if square else "auto")
+    size = max(4.5, min(SMALL, 80 / len(matrix))) if square else SMALL
+    longest = max(map(len, chart.x.categories))
+    slanted = longest > (3 if square else 6)
+    axes.set_xticks(
+        *_names(chart.x), fontsize=size, rotation=45 if slanted else 0, parse_math=False
+    )
+    axes.set_yticks(*_names(chart.y), fontsize=size, parse_math=False)
+    for label in axes.get_xticklabels() if slanted else ():
+        label.set(ha="right", rotation_mode="anchor")
+    axes.set_xticks([i - 0.5 for i in range(1, matrix.shape[1])], minor=True)
+    axes.set_yticks([i - 0.5 for i in range(1, len(matrix))], minor=True)
+    axes.grid(which="minor", color="white", linewidth=1.0)
+    axes.tick_params(which="both", length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel(chart.x.title, fontsize=TEXT)
+    axes.set_ylabel(chart.y.title, fontsize=TEXT)
+    if len(matrix) <= MAX_NUMBERS:
+        _write_numbers(axes, image, chart, size)
+
+
+def _names(axis: Axis) -> tuple[range, list[str]]:
+    names = [n if len(n) <= MAX_NAME else f"{n[: MAX_NAME - 1]}…" for n in axis.categories]
+    return range(len(names)), names
+
+
+def _write_numbers(axes: "Axes", image: "AxesImage", chart: Chart, size: float) -> None:
+    for (i, j), value in np.ndenumerate(np.asarray(image.get_array())):
+        text = cell_text(float(value), chart.digits) if np.isfinite(value) else ""
+        if text:
+            red, green, blue, _ = image.cmap(image.norm(value))
+            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
+            color = "white" if dark else "#333333"
+            axes.text(j, i, text, ha="center", va="center", color=color, fontsize=size)
+
+
+def cell_text(value: float, digits: int) -> str:
+    """Return the number in a cell of a heat map: shares without leading zero, empty for zero.
+
+    Examples
+    --------
+    >>> cell_text(0.25, 2), cell_text(-0.04, 2), cell_text(0.0, 2), cell_text(1234.5, 0)
+    ('.25', '−.04', '', '1,234')
+    """
+    text = number_text(value, 1 if digits == 0 and abs(value) < 10 else digits)
+    if digits < 2:
+        return text
+    digits_only = text.removeprefix("−").removeprefix("0")
+    return "" if not value else f"−{digits_only}" if value <= -0.005 else digits_only
+
+
+def _hide_repeated(axes: "Axes", chart: Chart, left: Chart) -> None:
+    """Hide the labels of the y-axis that the panel to the left shows already."""
+    if chart.y.title == left.y.title:
+        axes.set_ylabel("")
+    if chart.y.categories and list(chart.y.categories) == list(left.y.categories):
+        axes.set_yticklabels([])
+
+
+def _add_color_scale(figure: "Figure", grid: Sequence["Axes"], charts: Sequence[Chart]) -> None:
+    scales = [m.scale for chart in charts for m in chart.marks if m.kind == "heat map" and m.scale]
+    images = [image for axes in grid for image in axes.images]
+    if scales:
+        bar = figure.colorbar(images[0], ax=list(grid), shrink=0.75, aspect=24, pad=0.02)
+        bar.set_label(scales[0], fontsize=TEXT)
+        bar.ax.tick_params(labelsize=SMALL, length=2)
+        bar.outline.set_visible(False)
+
+
+def _add_legend(figure: "Figure", grid: Sequence["Axes"], charts: Sequence[Chart]) -> None:
+    """Add one legend below all panels, or one below each panel if their entries differ."""
+    methods = list(dict.fromkeys(m.method for chart in charts for m in chart.marks if m.method))
+    named = [(axes, c) for axes, c in zip(grid, charts, strict=False) if c.legend]
+    shared = all(mark.method for _, c in named for mark in c.legend) and not _names_differ(named)
+    if shared or len(charts) == 1:
+        entries = _legend_entries(charts)
+        paper = next((m for chart in charts for m in chart.marks if m.paper), None)
+        handles = [_handle(mark, methods) for mark in entries.values()]
+        handles += [_handle(paper, methods, proxy=True)] if paper else []
+        if handles:
+            _legend_below(figure, handles)
+        return
+    for axes, chart in named:
+        axes.legend(
+            handles=[_handle(mark, methods) for mark in chart.legend],
+            fontsize=SMALL - 1, frameon=False, loc="upper center", ncols=2,
+            bbox_to_anchor=(0.5, -0.2),
+        )  # fmt: skip
+
+
+def _legend_entries(charts: Sequence[Chart]) -> dict[str, Mark]:
+    entries: dict[str, Mark] = {}
+    for mark in (mark for chart in charts for mark in chart.marks):
+        if mark.name and not mark.paper:
+            entries.setdefault(mark.name, mark)
+    return entries
+
+
+def _names_differ(named: Sequence[tuple["Axes", Chart]]) -> bool:
+    """Whether panels have different names for one method and style."""
+    names: dict[tuple[str, str], set[str]] = {}
+    for _, chart in named:
+        for mark in chart.legend:
+            names.setdefault((mark.method, mark.style), set()).add(mark.name)
+    return any(len(found) > 1 for found in names.values())
+
+
+def _legend_below(figure: "Figure", handles: "Sequence[Artist]") -> None:
+    needed = 0.7 + 0.075 * max(len(str(handle.get_label())) for handle in handles)  # inches
+    across = max(1, min(len(handles), int(figure.get_figwidth() / needed)))
+    figure.legend(
+        handles=list(handles), loc="outside lower center", ncols=across, fontsize=SMALL,
+        frameon=False, handlelength=2.6,
+    )  # fmt: skip
+
+
+def _handle(mark: Mark, methods: Sequence[str], *, proxy: bool = False) -> "Artist":
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    number = methods.index(mark.method) if mark.method else mark.color
+    color = ROLES[number] if isinstance(number, str) else PALETTE[number % len(PALETTE)]
+    if proxy:
+        line = mark.kind == "line"
+        return Line2D(
+            [], [], color="#555555", linestyle="--" if line else "none",
+            marker="none" if line else "D", markersize=5.5, markerfacecolor="white",
+            linewidth=1.0, label="paper",
+        )  # fmt: skip
+    if mark.kind == "bar" or mark.fill:
+        return Patch(color=color, alpha=0.5 if mark.fill else 1, label=mark.name)
+    symbol = SYMBOLS[number % len(SYMBOLS)] if isinstance(number, int) else "o"
+    return Line2D(
+        [], [], color=color, linestyle=DASHES[mark.style] if mark.kind == "line" else "none",
+        marker=symbol if mark.points else "none", markersize=5, linewidth=mark.width,
+        label=mark.name,
+    )  # fmt: skip
