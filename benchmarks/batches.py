@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from heterophily import load
-from heterophily.commands.options import chosen, neighbor_counts
+from heterophily.commands.options import parse_neighbors, parse_settings
 from heterophily.models.settings import tuned
 from heterophily.training.trainer import train
 
@@ -40,9 +40,9 @@ def main() -> None:
         for model in args.models:
             full = scores(model, name, args.splits, **FULL_BATCH)
             for fanouts in args.neighbors:
-                options = {"batch_size": args.batch_size, "neighbors": neighbor_counts(fanouts)}
+                options = {"batch_size": args.batch_size, "neighbors": parse_neighbors(fanouts)}
                 batches = scores(
-                    model, name, args.splits, **options, **MINI_BATCH, **chosen(args.set)
+                    model, name, args.splits, **options, **MINI_BATCH, **parse_settings(args.set)
                 )
                 print(f"| {name} | {model} | {fanouts} | {row(full, batches)} |", flush=True)
 

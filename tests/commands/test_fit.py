@@ -6,8 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
-from heterophily import Graph
+from heterophily import Graph, NodeClassifier
 from heterophily.commands.fit import CANDIDATES, fit_model
 from heterophily.commands.main import main
 from heterophily.views.fit import confusion
@@ -87,11 +88,32 @@ def test_fit_writes_the_model_predictions_metrics_and_figures(
     assert (tmp_path / "b.csv").read_text() == (tmp_path / "predictions.csv").read_text()
 
 
+def test_fit_takes_threads_and_the_number_of_neighbors(market, tmp_path, monkeypatch, capsys):
+    before = torch.get_num_threads()
+    words = (
+        "--model",
+        "gcn",
+        "--set",
+        "max_epochs=1",
+        "--batch-size",
+        9,
+        "--out",
+        tmp_path / "out",
+    )
+    try:
+        more = ("--num-neighbors", "2,1", "--threads", 2)
+        assert run(monkeypatch, capsys, "fit", market, *words, *more)[0] == 0
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert NodeClassifier.load(tmp_path / "out" / "model").neighbors == [2, 1]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("--set", "widht=3"), 'unknown setting of cmgnn "widht"'),
-        (("--set", "width"), "--set takes name=value, got 'width'"),
+        (("--set", "width"), "--set must have the form name=value, got 'width'"),
         (("--model", "gcm"), 'unknown model "gcm"'),
         (("--device", "tpu9"), "device"),
     ],

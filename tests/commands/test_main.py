@@ -58,17 +58,17 @@ def test_help_lists_every_command(output):
     ("command", "words"),
     [
         ("datasets", ["--json", "List the datasets"]),
-        ("download", ["Names of datasets", "verify the files"]),
-        ("diagnose", ["GRAPH", "--nodes", "--plot", "--json", "homophilous or heterophilous"]),
+        ("download", ["Names of datasets", "verify their checksums"]),
+        ("diagnose", ["GRAPH", "--nodes", "--plot", "--json", "recommend methods"]),
         ("audit", ["GRAPH", "--nodes", "--json", "leakage between splits"]),
         (
             "synthesize",
-            ["File to write", "--base", "--homophily", "--pattern", "--degree", "--seed"],
+            ["File for the graph", "--base", "--homophily", "--pattern", "--degree", "--seed"],
         ),
     ],
 )
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_help_of_a_command_tells_what_it_takes(output, command, words, flag):
+def test_help_of_a_command_describes_its_options(output, command, words, flag):
     text = output(command, flag)
     assert all(word in text for word in words)
 
@@ -106,7 +106,7 @@ def test_a_present_dataset_is_listed_with_its_splits(output, tiny):
 
 
 def test_download_says_where_the_files_are(output, tiny, tmp_path):
-    assert output("download", "tiny") == f"tiny: 1 files in {tmp_path / 'data' / 'tiny'}\n"
+    assert output("download", "tiny") == f"tiny: 1 file is in {tmp_path / 'data' / 'tiny'}\n"
 
 
 def test_diagnose_prints_numbers_and_verdict(output):
@@ -195,9 +195,9 @@ def test_a_synthesized_graph_can_be_diagnosed(output, tmp_path):
         ("diagnose chamelon-f", 'did you mean "chameleon-f"?'),
         ("audit nowhere.csv", "no file or folder at nowhere.csv"),
         ("download coora", 'unknown dataset "coora"; did you mean "cora"?'),
-        ("diagnose digits --plot m.jpg", "a figure ends in .png, .pdf, .svg, got 'm.jpg'"),
+        ("diagnose digits --plot m.jpg", "extension .png, .pdf, .svg, got 'm.jpg'"),
         ("diagnose digits --plot /dev/null/m.png", "exists: /dev/null"),
-        ("synthesize out.txt", "a graph is saved as .safetensors, got 'out.txt'"),
+        ("synthesize out.txt", "must have the extension .safetensors, got 'out.txt'"),
         ("synthesize out.safetensors --degree 2000", "use a lower degree"),
     ],
 )

@@ -43,7 +43,7 @@ def go(run, source):
 
 def test_bench_says_what_it_does_in_plain_lines(go):
     code, out, err = go("--splits", "0-1")
-    assert (code, out) == (0, "2 of 2 runs are done, 0 failed: results\n")
+    assert (code, out) == (0, "2 of 2 runs finished, 0 failed: results\n")
     first, *lines = err.splitlines()
     assert first == "0 of 2 runs are there already"
     line = r"\[{}/2\] gcn on small, split [01]: test \d+\.\d\d%, validation \d+\.\d\d%, 3 epochs in \d+\.\d s"
@@ -51,7 +51,7 @@ def test_bench_says_what_it_does_in_plain_lines(go):
         True
     ] * 2
     code, out, err = go()
-    assert (code, out) == (0, "3 of 3 runs are done, 0 failed: results\n")
+    assert (code, out) == (0, "3 of 3 runs finished, 0 failed: results\n")
     assert err.splitlines()[0] == "2 of 3 runs are there already"
     assert len(err.splitlines()) == 2
 
@@ -59,7 +59,7 @@ def test_bench_says_what_it_does_in_plain_lines(go):
 def test_failures_end_with_code_one_and_may_be_retried(go, recipe, starts):
     recipe("bad", "raise ArithmeticError('odd')")
     code, out, err = go("--splits", 0, models="bad.py,gcn")
-    assert (code, out) == (1, "1 of 2 runs are done, 1 failed: results\n")
+    assert (code, out) == (1, "1 of 2 runs finished, 1 failed: results\n")
     assert re.search(
         r"bad on small, split 0: failed \(error\), .*bad.py, line \d+: Arithm.*: odd", err
     )
@@ -71,7 +71,8 @@ def test_failures_end_with_code_one_and_may_be_retried(go, recipe, starts):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "status"), [("--time", 0.02, "time"), ("--memory", 0.01, "memory")]
+    ("option", "value", "status"),
+    [("--time-limit", 0.02, "time"), ("--memory-limit", 0.01, "memory")],
 )
 def test_limits_are_given_on_the_command_line(go, recipe, tmp_path, option, value, status):
     recipe("slow", "time.sleep(600)")
@@ -79,6 +80,12 @@ def test_limits_are_given_on_the_command_line(go, recipe, tmp_path, option, valu
     assert code == 1
     assert f"failed ({status})" in err
     assert [record.status for record in read_records(tmp_path / "results")] == [status]
+
+
+def test_the_number_of_threads_is_given_on_the_command_line(go, tmp_path):
+    assert go("--splits", 0, "--threads", 2)[0] == 0
+    (record,) = read_records(tmp_path / "results")
+    assert record.environment["threads"] == 2
 
 
 def test_seed_and_settings_are_given_on_the_command_line(go, tmp_path):
@@ -97,7 +104,7 @@ def test_seed_and_settings_are_given_on_the_command_line(go, tmp_path):
         ("--splits 2-7", 'unknown split of small "2-7"'),
         ("--splits 2-1", 'unknown split of small "2-1"'),
         ("--set widht=3", 'unknown setting of gcn "widht"; did you mean "width"?'),
-        ("--set width", "--set takes name=value, got 'width'"),
+        ("--set width", "--set must have the form name=value, got 'width'"),
         ("--engine dusk", 'unknown engine "dusk"; did you mean "dask"?'),
         ("--engine ray --address here", "no Ray cluster at here (an address is host:port"),
         (
@@ -108,7 +115,7 @@ def test_seed_and_settings_are_given_on_the_command_line(go, tmp_path):
         ("--settings gnc.toml", "gnc.toml has settings for cora, but not for small"),
         (
             "--settings gnc.toml --models gcn,mlp",
-            "gnc.toml is for a model gnc by its name, which is",
+            "settings file must be one of gcn, mlp, got gnc.toml",
         ),
         ("--settings bad.toml", "bad.toml is not readable TOML"),
         ("--address tcp://here:1", "--address tcp://here:1 needs --engine dask or --engine ray"),
@@ -143,8 +150,8 @@ def test_a_dataset_that_cannot_be_had_is_left_out(go, monkeypatch, tmp_path):
     monkeypatch.setenv("HETEROPHILY_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("pooch.HTTPDownloader.__call__", _no_network)
     code, out, err = go("--splits", 0, datasets="cora,small.safetensors")
-    assert (code, out) == (1, "1 of 1 runs are done, 0 failed: results\n")
-    assert "cora was left out: cannot download" in err
+    assert (code, out) == (1, "1 of 1 runs finished, 0 failed: results\n")
+    assert "skipped cora: cannot download" in err
     code, out, err = go("--splits", 0, datasets="cora")
     assert code == 2
     assert "cannot download" in err
@@ -159,7 +166,7 @@ def test_all_stands_for_the_paper(run, monkeypatch):
     monkeypatch.setattr(plan, "DATASETS", ("digits",))
     monkeypatch.setattr(module, "run_jobs", lambda cells, out, **options: seen.extend(cells) or [])
     code, out, _ = run("bench", "--splits", "0-1", "--out", "results")
-    assert (code, out) == (0, "0 of 28 runs are done, 0 failed: results\n")
+    assert (code, out) == (0, "0 of 28 runs finished, 0 failed: results\n")
     assert {cell.empty_record.model for cell in seen} == set(plan.MODELS)
     assert {cell.empty_record.checksum for cell in seen} == {load("digits").checksum}
 
@@ -203,7 +210,7 @@ def test_pack_of_nothing_is_refused(run, tmp_path):
     (tmp_path / "all.jsonl").write_text("precious")
     code, out, err = run("pack", "empty", "all.jsonl")
     assert (code, out) == (2, "")
-    assert "no records of runs in empty, so all.jsonl is not written" in err
+    assert "empty contains no records, so all.jsonl is not written" in err
     assert (tmp_path / "all.jsonl").read_text() == "precious"
     code, out, err = run("pack", "nowhere", "all.jsonl")
     assert (code, out) == (2, "")

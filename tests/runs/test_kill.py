@@ -90,7 +90,7 @@ def test_a_benchmark_that_is_killed_at_random_moments_comes_to_the_same_table(
             with command(*words, folder) as running:
                 code, text = running.end()
         assert code == 0, text
-        assert "15 of 15 runs are done, 0 failed" in text
+        assert "15 of 15 runs finished, 0 failed" in text
         assert outcomes(folder) == outcomes(tmp_path / "undisturbed")
         assert means(folder) == means(tmp_path / "undisturbed")
         assert not list(folder.rglob(".*.json.*"))
@@ -167,7 +167,7 @@ def test_two_commands_on_one_folder_share_the_work(command, recipe, source, star
         ends = [one.end(), two.end()]
     for code, text in ends:
         assert code == 0, text
-        assert text.splitlines()[-1] == "6 of 6 runs are done, 0 failed: results"
+        assert text.splitlines()[-1] == "6 of 6 runs finished, 0 failed: results"
     assert starts() == {"mine": 3, "other": 3}
     assert [record.done for record in read_records(tmp_path / "results")] == [True] * 6
     assert list((tmp_path / "results" / ".work").iterdir()) == []

@@ -32,7 +32,7 @@ def source(graph, tmp_path):
 def test_a_search_prints_its_trials_and_its_winner(run, source, tmp_path):
     out = tmp_path / "out"
     words = ("gcn", source, "--out", out, "--set", "max_epochs=3", "--splits", "0,2")
-    code, printed, log = run(*words, "--trials", 2, "--write", tmp_path / "mine.toml")
+    code, printed, log = run(*words, "--trials", 2, "--settings-out", tmp_path / "mine.toml")
     assert code == 0
     lines = log.splitlines()
     assert len(lines) == 2
@@ -77,7 +77,7 @@ def test_pruned_and_failed_trials_are_told(run, source, tmp_path, scored):
     [
         (("gnc",), 'unknown model "gnc"; did you mean "gcn"?'),
         (("gcn", "--set", "widht=3"), 'unknown setting of gcn "widht"; did you mean "width"?'),
-        (("gcn", "--set", "width"), "--set takes name=value, got 'width'"),
+        (("gcn", "--set", "width"), "--set must have the form name=value, got 'width'"),
         (("gcn", "--splits", "9"), 'unknown split of ring "9"; available: 0, 1, 2, 3'),
         (("htmp", "--set", "fuse=first"), "fuse must be one of last, concat, adaptive"),
         (("gcn", "--storage", "nothing://here"), "cannot open the storage 'nothing://here'"),

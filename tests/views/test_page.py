@@ -314,7 +314,7 @@ def test_the_report_of_a_fit_by_its_command(small, tmp_path, wild):
 
 def test_the_commands_write_pages(results_folder, tmp_path):
     out = tmp_path / "deep" / "report.html"
-    words = ["report", str(results_folder), "--out", str(out), "--no-measure"]
+    words = ["report", str(results_folder), "--out", str(out), "--no-diagnose"]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert str(out) in result.output
     assert out.stat().st_size > 1_000_000

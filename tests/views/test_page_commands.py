@@ -10,7 +10,7 @@ import pytest
 from heterophily import Graph, NodeClassifier, diagnose, load
 from heterophily.bench.plan import plan
 from heterophily.commands.fit import fit_model
-from heterophily.commands.options import chosen
+from heterophily.commands.options import parse_settings
 from heterophily.data.splits import random_splits
 from heterophily.models.settings import tuned
 from heterophily.views.page import graph_report
@@ -45,7 +45,7 @@ def options_of(command):
 def fitted_again(command, graph, split):
     """Fit what a command of `fit` says."""
     said = options_of(command)
-    settings = chosen(said.get("--set"))
+    settings = parse_settings(said.get("--set", ()))
     seed = int(said["--seed"][0])
     return fit_model(graph, said["--model"][0], split=split, seed=seed, device="cpu", **settings)
 
@@ -117,7 +117,7 @@ def test_the_command_of_everything_runs_the_same_cells(digits):
         "heterophily bench --models gcn,mlp --datasets digits --splits 1-2 --seed 5 "
         "--set max_epochs=9 --out results"
     )
-    settings = chosen(options_of(command)["--set"])
+    settings = parse_settings(options_of(command)["--set"])
     again = plan(["gcn", "mlp"], graphs, splits="1-2", seed=5, settings=settings)
     assert {cell.key for cell in again} == {cell.key for cell in cells}
 

@@ -111,7 +111,7 @@ def test_without_data_the_page_says_what_to_run(tmp_path):
     text = page(tmp_path)
     assert text.count("No data yet: run the command above.") == len(SECTIONS) == 7
     commands = re.findall(r"^ {4}heterophily study (\w+)", text, re.MULTILINE)
-    from heterophily.commands.study import study_app
+    from heterophily.commands.study import app as study_app
 
     names = [command.callback.__name__ for command in study_app.registered_commands]
     assert commands == names

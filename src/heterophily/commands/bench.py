@@ -1,24 +1,30 @@
-"""The commands of the benchmark: run it, print its table and its page, share its records."""
+"""Commands for the benchmark: run it, print its table and report, and share its records."""
 
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heterophily.commands.options import chosen, pieces
+from heterophily.commands.options import Settings, parse_names, parse_settings, with_options
 from heterophily.core.errors import HeterophilyError
 from heterophily.training.metrics import DEFAULT_METRIC, METRICS
 
-bench_app = typer.Typer()
+if TYPE_CHECKING:
+    from heterophily.core.graph import Graph
+    from heterophily.models.settings import Tables
+
+app = typer.Typer()
+PANEL = "Experiments"
 
 Results = Annotated[
-    Path, typer.Argument(metavar="RESULTS", help="Folder of records, or a .jsonl file of them.")
+    Path, typer.Argument(metavar="RESULTS", help="Folder with records, or a packed .jsonl file.")
 ]
 
 
 class Format(StrEnum):
-    """How a table is written."""
+    """Format of a table."""
 
     text = "text"
     md = "md"
@@ -29,126 +35,164 @@ class Format(StrEnum):
 
 
 class Against(StrEnum):
-    """Whose numbers stand beside ours."""
+    """Published results to compare with."""
 
     paper = "paper"
 
 
-@bench_app.command()
-def bench(
-    out: Annotated[Path, typer.Option(help="Folder of the records; a rerun continues there.")],
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions:
+    """Options of `bench`."""
+
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for the records. A rerun continues from the existing ones."),
+    ]
     models: Annotated[
-        str, typer.Option(help="Names or files with recipes, commas between; all: the paper's 14.")
-    ] = "all",
+        str,
+        typer.Option(
+            help="Comma-separated list of methods and Python files, or `all` for the paper's 14."
+        ),
+    ] = "all"
     datasets: Annotated[
-        str, typer.Option(help="Names or paths of graphs, commas between; all: the paper's 10.")
-    ] = "all",
-    splits: Annotated[str, typer.Option(help="Splits such as 0-9 or 0,3, or all.")] = "all",
-    seed: Annotated[int, typer.Option(min=0, help="Split i runs with this seed plus i.")] = 0,
+        str,
+        typer.Option(
+            help="Comma-separated list of datasets and graph files, or `all` for the paper's 10."
+        ),
+    ] = "all"
+    splits: Annotated[str, typer.Option(help="Splits such as `0-9` or `0,3`, or `all`.")] = "all"
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of split 0; split i uses this seed plus i.")
+    ] = 0
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs at the same time; one per core by default.")
-    ] = None,
-    memory: Annotated[float, typer.Option(min=0, help="GB that a run may take; 0: any.")] = 0,
-    minutes: Annotated[
-        float, typer.Option("--time", min=0, help="Minutes that a run may take; 0: any.")
-    ] = 0,
-    retry: Annotated[bool, typer.Option("--retry", help="Run failed cells again.")] = False,
-    engine: Annotated[str, typer.Option(help="local, dask or ray.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Address of the Dask or Ray cluster.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting for all runs, such as width=128.")
-    ] = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option("--settings", help="A file of settings that `search` wrote, <model>.toml."),
-    ] = None,
-) -> None:
-    """Run models × datasets × splits, each once; what is there already is not run again."""
-    from heterophily.bench.plan import DATASETS, MODELS, parse_names, plan
+        int | None,
+        typer.Option(min=1, help="Number of runs at the same time; one per core by default."),
+    ] = None
+    threads: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Number of PyTorch threads per run; 0 for an equal share of the cores."
+        ),
+    ] = 0
+    memory_limit: Annotated[
+        float, typer.Option(min=0, help="Memory limit per run in GB; 0 for no limit.")
+    ] = 0
+    time_limit: Annotated[
+        float, typer.Option(min=0, help="Time limit per run in minutes; 0 for no limit.")
+    ] = 0
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat failed runs.")] = False
+    engine: Annotated[str, typer.Option(help="`local`, `dask`, or `ray`.")] = "local"
+    address: Annotated[str | None, typer.Option(help="Address of the Dask or Ray cluster.")] = None
+    settings: Settings = field(default_factory=list)
+    settings_files: Annotated[
+        list[Path],
+        typer.Option(
+            "--settings",
+            help="TOML file with settings, as `search` writes, named <model>.toml; can be repeated.",
+        ),
+    ] = field(default_factory=list)
+
+
+@app.command(rich_help_panel=PANEL)
+@with_options(BenchOptions)
+def bench(options: BenchOptions) -> None:
+    """Train models on datasets, and skip runs that already have a record."""
+    from heterophily.bench.plan import DATASETS, MODELS, plan
     from heterophily.runs.execute import run_jobs
     from heterophily.runs.options import Limits
     from heterophily.views.progress import Display
 
-    graphs, absent = _graphs(parse_names(datasets, DATASETS))
-    names = parse_names(models, MODELS)
-    own = _own(files or [], names, [graph.name for graph in graphs.values()])
-    cells = plan(
-        names, graphs, splits=splits, seed=seed, settings=chosen(settings), user_tables=own
+    graphs, skipped = _load_graphs(parse_names(options.datasets, DATASETS))
+    models = parse_names(options.models, MODELS)
+    tables = _read_settings(options.settings_files, models, [g.name for g in graphs.values()])
+    jobs = plan(
+        models,
+        graphs,
+        splits=options.splits,
+        seed=options.seed,
+        settings=parse_settings(options.settings),
+        user_tables=tables,
     )
-    limits = Limits(memory=memory, minutes=minutes)
     records = run_jobs(
-        cells,
-        out,
-        workers=workers,
-        limits=limits,
-        retry=retry,
-        engine=engine,
-        address=address,
+        jobs,
+        options.out,
+        workers=options.workers,
+        threads=options.threads,
+        limits=Limits(memory=options.memory_limit, minutes=options.time_limit),
+        retry=options.retry,
+        engine=options.engine,
+        address=options.address,
         display=Display,
     )
-    bad = [record for record in records if not record.done]
-    typer.echo(f"{len(records) - len(bad)} of {len(cells)} runs are done, {len(bad)} failed: {out}")
-    for name, reason in absent.items():
-        typer.secho(f"{name} was left out: {reason}", fg="yellow", err=True)
-    if bad or absent:
+    n_failed = sum(not record.done for record in records)
+    for name, reason in skipped.items():
+        typer.secho(f"skipped {name}: {reason}", fg="yellow", err=True)
+    n_done = len(records) - n_failed
+    typer.echo(f"{n_done} of {len(jobs)} runs finished, {n_failed} failed: {options.out}")
+    if n_failed or skipped:
         raise typer.Exit(1)
 
 
-def _graphs(names: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Graphs by name or path, and why others of the catalog could not be had."""
+def _load_graphs(names: list[str]) -> "tuple[dict[str, Graph], dict[str, str]]":
+    """Return graphs by name or path, and the reasons why datasets are not available."""
     from heterophily.data.catalog import CATALOG
     from heterophily.data.loading import open_graph
 
-    graphs, absent = {}, {}
+    graphs, skipped = {}, {}
     for name in names:
         try:
             graphs[name] = open_graph(name)
         except HeterophilyError as error:
             if name not in CATALOG or len(names) == 1:
                 raise
-            absent[name] = str(error)
-    return graphs, absent
+            skipped[name] = str(error)
+    return graphs, skipped
 
 
-def _own(files: list[Path], models: list[str], datasets: list[str]) -> dict[str, Any]:
-    """Tables of settings by the name of the recipe that they are for."""
+def _read_settings(
+    files: list[Path], models: list[str], datasets: list[str]
+) -> "dict[str, Tables]":
+    """Return the tables of settings by the name of their method."""
     from heterophily.models import find_recipe
     from heterophily.models.settings import read_settings
 
     names = [find_recipe(model).name for model in models]
-    found = {}
+    tables = {}
     for path in files:
         name = names[0] if len(names) == 1 else path.stem
         if name not in names:
             raise HeterophilyError(
-                f"{path} is for a model {path.stem} by its name, which is none of {', '.join(names)}; "
-                "call it <model>.toml, or give one model"
+                f"the name of a settings file must be one of {', '.join(names)}, got {path}; rename "
+                "it to <model>.toml, or run a single model"
             )
-        found[name] = read_settings(path, datasets=datasets)
-    return found
+        tables[name] = read_settings(path, datasets=datasets)
+    return tables
 
 
-@bench_app.command()
+@app.command(rich_help_panel=PANEL)
 def table(
     source: Results,
     kind: Annotated[
-        Format | None, typer.Option("--format", help="By default that of the ending of --out.")
+        Format | None,
+        typer.Option("--format", help="Format; the file extension of --out by default."),
     ] = None,
-    against: Annotated[
-        Against | None, typer.Option(help="Put published numbers and differences beside.")
-    ] = None,
+    against: Annotated[Against | None, typer.Option(help="Compare with published results.")] = None,
     metric: Annotated[
         str, typer.Option(help=f"One of {', '.join(METRICS)}.")
     ] = DEFAULT_METRIC.name,
-    models: Annotated[str, typer.Option(help="Methods, commas between; all.")] = "all",
-    datasets: Annotated[str, typer.Option(help="Datasets, commas between; all.")] = "all",
-    out: Annotated[Path | None, typer.Option(help="Write to this file instead.")] = None,
+    models: Annotated[str, typer.Option(help="Comma-separated list of methods, or `all`.")] = "all",
+    datasets: Annotated[
+        str, typer.Option(help="Comma-separated list of datasets, or `all`.")
+    ] = "all",
+    out: Annotated[
+        Path | None, typer.Option(help="File for the table; printed by default.")
+    ] = None,
     diagram: Annotated[
         Path | None,
-        typer.Option(help="Draw the critical-difference diagram to a .png, .pdf or .svg."),
+        typer.Option(help="Image file for a critical-difference diagram: .png, .pdf, or .svg."),
     ] = None,
 ) -> None:
-    """Print means, ranks and significance of the runs in a folder of results."""
+    """Print means, ranks, and significance of benchmark results."""
     from heterophily.bench.diagram import table_diagram
     from heterophily.bench.table import build_table
     from heterophily.runs.record import read_records
@@ -157,71 +201,68 @@ def table(
 
     if diagram is not None:
         check_extension(diagram)
-    found = build_table(
+    result = build_table(
         read_records(source),
         metric=metric,
-        models=_names(models),
-        datasets=_names(datasets),
+        models=_names_or_none(models),
+        datasets=_names_or_none(datasets),
         against=against is not None,
     )
-    drawn = None if diagram is None else save_charts([table_diagram(found)], diagram)
+    plotted = None if diagram is None else save_charts([table_diagram(result)], diagram)
     if out is None:
-        print_table(found, (kind or Format.text).value)
+        print_table(result, (kind or Format.text).value)
     else:
-        write_table(found, out, kind.value if kind else format_of(out))
-    for path in filter(None, (out, drawn)):
+        write_table(result, out, kind.value if kind else format_of(out))
+    for path in filter(None, (out, plotted)):
         typer.echo(f"wrote {path}", err=True)
 
 
-def _names(text: str) -> list[str] | None:
-    names = pieces(text)
+def _names_or_none(text: str) -> list[str] | None:
+    names = parse_names(text)
     return None if names == ["all"] else names
 
 
-@bench_app.command()
+@app.command(rich_help_panel=PANEL)
 def report(
     source: Results,
-    out: Annotated[Path, typer.Option(help="File to write, ending in .html.")],
+    out: Annotated[Path, typer.Option(help="HTML file for the report.")],
     studies: Annotated[
         Path | None,
-        typer.Option(help="Folder that `study` wrote; by default `studies` beside the records."),
+        typer.Option(help="Folder written by `study`; by default `studies` next to the records."),
     ] = None,
-    measure: Annotated[
-        bool,
-        typer.Option("--measure/--no-measure", help="Diagnose the graphs whose files are here."),
-    ] = True,
+    diagnose: Annotated[bool, typer.Option(help="Diagnose the graphs that are available.")] = True,
 ) -> None:
-    """Write one page with the leaderboard, ranks, datasets, studies and how to get each number."""
+    """Write a single HTML file that summarizes benchmark results and studies."""
     from heterophily.views.page.build import write_report
 
-    path = write_report(source, out, studies=studies, measure=measure)
-    typer.echo(f"wrote {path}: open it in a browser, it needs no network")
+    path = write_report(source, out, studies=studies, measure=diagnose)
+    typer.echo(f"wrote {path}; open it in a browser, no network is required")
 
 
-@bench_app.command()
+@app.command(rich_help_panel=PANEL)
 def pack(
-    source: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of records.")],
-    out: Annotated[Path, typer.Argument(help="File to write, ending in .jsonl.")],
-    curves: Annotated[bool, typer.Option("--curves", help="Keep the learning curves.")] = False,
+    source: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder with records.")],
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="File for all records: .jsonl.")],
+    curves: Annotated[bool, typer.Option("--curves", help="Include learning curves.")] = False,
 ) -> None:
-    """Put the records of a folder into one file, small enough to share."""
+    """Combine the records of a folder into one file that is easy to share."""
     from heterophily.runs.record import pack_records, read_records
 
     records = read_records(source)
     if not records:
-        raise HeterophilyError(f"no records of runs in {source}, so {out} is not written")
+        raise HeterophilyError(f"{source} contains no records, so {out} is not written")
     typer.echo(f"wrote {pack_records(records, out, curves=curves)}: {len(records)} runs")
 
 
-@bench_app.command()
+@app.command(rich_help_panel=PANEL)
 def unpack(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="File that `pack` wrote.")],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="File written by `pack`.")],
     out: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder for the records.")],
 ) -> None:
-    """Lay the records of a file into a folder, so that `bench` continues from them."""
+    """Extract packed records into a folder, from which `bench` continues."""
     from heterophily.runs.record import read_records
     from heterophily.runs.store import Store
 
     records = read_records(source)
-    new = Store(out).add(records)
-    typer.echo(f"wrote {new} of {len(records)} runs to {out}; the others are there already")
+    n_new = Store(out).add(records)
+    typer.echo(f"wrote {n_new} of {len(records)} runs to {out}; the others already exist")

@@ -1,53 +1,138 @@
-"""What the commands share: how a graph and settings are given."""
+"""Options that several commands share, and commands whose options are the fields of a dataclass."""
 
 import json
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, fields, is_dataclass
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar, get_type_hints
 
 import typer
 
 from heterophily.core.errors import HeterophilyError
 
+if TYPE_CHECKING:
+    from heterophily.core.types import Value
+
+O = TypeVar("O")  # noqa: E741
+
 Source = Annotated[
     str,
     typer.Argument(
         metavar="GRAPH",
-        help="A dataset name (see `heterophily datasets`), the embedded graph `digits`, a folder "
-        "with edges.csv and nodes.csv, or a .csv, .tsv, .parquet, .npz, .graphml or "
-        ".safetensors file.",
+        help="Name of a dataset (see `heterophily datasets`), the embedded graph `digits`, a folder "
+        "with edges.csv and nodes.csv, or a .csv, .tsv, .parquet, .npz, .graphml, or .safetensors "
+        "file.",
     ),
 ]
 Nodes = Annotated[
-    Path | None,
-    typer.Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges."),
+    Path | None, typer.Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Report = Annotated[Path | None, typer.Option(help="HTML file for a report with charts.")]
+Device = Annotated[str, typer.Option(help="`auto`, `cpu`, `cuda`, or `mps`.")]
+Settings = Annotated[
+    list[str], typer.Option("--set", help="Setting such as `width=128`; can be repeated.")
 ]
 
 
-def chosen(settings: list[str] | None) -> dict[str, Any]:
-    """The settings of `--set name=value`, read as JSON where they are."""
-    return dict(_setting(text) for text in settings or ())
+def with_options(options: type[O]) -> Callable[[Callable[[O], None]], Callable[..., None]]:
+    """Let Typer call a function of one dataclass with one parameter for each field.
+
+    Types, help texts, bounds, and defaults come from the annotations of the fields.
+    """
+    assert is_dataclass(options)
+    hints = get_type_hints(options, include_extras=True)
+    parameters = [
+        Parameter(f.name, Parameter.KEYWORD_ONLY, default=_default(f), annotation=hints[f.name])
+        for f in fields(options)
+    ]
+
+    def decorate(run: Callable[[O], None]) -> Callable[..., None]:
+        def command(**values: object) -> None:
+            run(options(**values))
+
+        command.__name__, command.__doc__ = run.__name__, run.__doc__
+        command.__annotations__ = hints
+        command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return command
+
+    return decorate
 
 
-def _setting(text: str) -> tuple[str, Any]:
-    name, mark, value = text.partition("=")
-    if not mark:
-        raise HeterophilyError(f"--set takes name=value, got {text!r}")
+def _default(field: "Field[object]") -> object:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return Parameter.empty if field.default is MISSING else field.default
+
+
+def parse_names(text: str, all_names: Iterable[str] = ("all",)) -> list[str]:
+    """Split a comma-separated list and remove duplicates; `all` represents all names.
+
+    >>> parse_names("gcn, mlp,gcn"), parse_names("all", ["mlp", "gat"])
+    (['gcn', 'mlp'], ['mlp', 'gat'])
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise HeterophilyError(f"expected a comma-separated list of names or 'all', got {text!r}")
+    return list(
+        dict.fromkeys(n for name in names for n in (all_names if name == "all" else [name]))
+    )
+
+
+def parse_numbers(text: str) -> list[float]:
+    """Split a comma-separated list of numbers.
+
+    >>> parse_numbers("0.1, 2")
+    [0.1, 2.0]
+    """
+    try:
+        return [float(name) for name in parse_names(text)]
+    except ValueError as error:
+        raise HeterophilyError(
+            f"expected comma-separated numbers such as 0.1,0.5, got {text!r}"
+        ) from error
+
+
+def parse_settings(settings: Iterable[str]) -> "dict[str, Value]":
+    """Parse settings in the form name=value. A value is JSON or text.
+
+    >>> parse_settings(["width=128", "activation=relu", "star=True"])
+    {'width': 128, 'activation': 'relu', 'star': True}
+    """
+    return dict(map(_parse_setting, settings))
+
+
+def _parse_setting(text: str) -> "tuple[str, Value]":
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise HeterophilyError(f"--set must have the form name=value, got {text!r}")
     try:
         return name, json.loads(value.lower() if value in ("True", "False") else value)
     except json.JSONDecodeError:
         return name, value
 
 
-def pieces(text: str) -> list[str]:
-    """The words of a list with commas between."""
-    return [piece.strip() for piece in text.split(",") if piece.strip()]
-
-
-def neighbor_counts(text: str) -> list[int] | str:
-    """How many neighbors to draw per hop, `10,5`, or `all`."""
+def parse_neighbors(text: str) -> list[int] | str:
+    """Parse the number of neighbors to sample per hop, such as `10,5`, or `all`."""
     if text == "all":
         return text
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise HeterophilyError(f"--neighbors takes 10,5 or all, got {text!r}") from error
+        raise HeterophilyError(
+            f"--neighbors must be comma-separated integers such as 10,5, or all, got {text!r}"
+        ) from error
+
+
+def check_report(path: Path | None) -> None:
+    """Reject a wrong file extension before the computation starts."""
+    if path is not None:
+        from heterophily.views.page.build import check_name
+
+        check_name(path)
+
+
+def print_json(content: object) -> None:
+    """Print a value as JSON."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))

@@ -1,60 +1,73 @@
 """The command `heterophily search`."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from heterophily.commands.options import Nodes, Source, chosen
+from heterophily.commands.options import Nodes, Source, parse_settings, with_options
 
-search_app = typer.Typer()
+app = typer.Typer()
 
 
-@search_app.command()
-def search(
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """Options of `search`."""
+
     model: Annotated[
         str,
-        typer.Argument(help="A method, a file with a recipe, or htmp: the mechanism is searched."),
-    ],
-    source: Source,
-    trials: Annotated[int, typer.Option(min=1, help="How many in all; a rerun adds the missing.")],
-    out: Annotated[Path, typer.Option(help="Folder of the study, summary, winner and figures.")],
-    nodes: Nodes = None,
+        typer.Argument(
+            metavar="MODEL",
+            help="Name of a method, a Python file, or `htmp` to search for an architecture.",
+        ),
+    ]
+    source: Source
+    trials: Annotated[
+        int, typer.Option(min=1, help="Total number of trials, including those of earlier runs.")
+    ]
+    out: Annotated[Path, typer.Option(help="Folder for the trials, summary, result, and figures.")]
+    nodes: Nodes = None
     splits: Annotated[
-        str | None, typer.Option(help="all, 0-2 or 0,3; the first three by default.")
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes; several have one thread each.")
-    ] = 1,
+        str | None,
+        typer.Option(help="Splits such as `0-2` or `0,3`, or `all`; the first three by default."),
+    ] = None
+    workers: Annotated[int, typer.Option(min=1, help="Number of trials at the same time.")] = 1
     storage: Annotated[
-        str | None, typer.Option(help="URL of an Optuna storage, to search on many machines.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the sampler and of training.")] = 0,
-    write: Annotated[
+        str | None, typer.Option(help="URL of an Optuna storage that several machines share.")
+    ] = None
+    seed: Annotated[int, typer.Option(help="Seed of the sampler and of training.")] = 0
+    settings_out: Annotated[
         Path | None,
-        typer.Option(help="Put the winner into this .toml file of settings too (htmp: .py)."),
-    ] = None,
+        typer.Option(help="TOML file to update with the best settings, or .py file for `htmp`."),
+    ] = None
     settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A setting that is not searched; repeatable."),
-    ] = None,
-) -> None:
-    """Search the settings of a method, or a mechanism, by validation accuracy; resumes."""
+        list[str], typer.Option("--set", help="Setting that is not searched; can be repeated.")
+    ] = field(default_factory=list)
+
+
+@app.command(rich_help_panel="Experiments")
+@with_options(SearchOptions)
+def search(options: SearchOptions) -> None:
+    """Search for the settings or the architecture with the best validation accuracy.
+
+    If the search is interrupted, run the same command again to resume it.
+    """
     from heterophily.data.loading import open_graph
     from heterophily.search import search
     from heterophily.views.console import console
     from heterophily.views.search_console import found_view
 
-    found = search(
-        model,
-        open_graph(source, nodes=nodes),
-        trials=trials,
-        out=out,
-        splits=splits,
-        workers=workers,
-        storage=storage,
-        seed=seed,
-        settings=chosen(settings),
-        write=write,
+    result = search(
+        options.model,
+        open_graph(options.source, nodes=options.nodes),
+        trials=options.trials,
+        out=options.out,
+        splits=options.splits,
+        workers=options.workers,
+        storage=options.storage,
+        seed=options.seed,
+        settings=parse_settings(options.settings),
+        write=options.settings_out,
     )
-    console().print(found_view(found))
+    console().print(found_view(result))

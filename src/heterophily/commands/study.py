@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heterophily.commands.options import chosen, pieces
+from heterophily.commands.options import parse_names, parse_settings
 
 if TYPE_CHECKING:
     from heterophily.core.chart import Chart
@@ -24,10 +24,11 @@ class Ending(StrEnum):
     none = "none"
 
 
-study_app = typer.Typer(
+app = typer.Typer(
     name="study",
     help="Repeat the studies of the paper on any graph, with any method.",
     no_args_is_help=True,
+    rich_help_panel="Experiments",
 )
 
 Graphs = Annotated[
@@ -56,7 +57,7 @@ Threads = Annotated[int, typer.Option(min=0, help="Threads of PyTorch; 0: its ow
 HERE = Path("studies")
 
 
-@study_app.command()
+@app.command()
 def ablation(
     graphs: Graphs,
     model: Annotated[str, typer.Option(help="A method, or a file with a recipe.")] = "cmgnn",
@@ -82,7 +83,7 @@ def ablation(
     _finish(found, module.charts, figures)
 
 
-@study_app.command()
+@app.command()
 def degrees(
     graphs: Graphs,
     models: Models = "cmgnn,acm-gcn,ordered-gnn,gcnii",
@@ -100,12 +101,12 @@ def degrees(
     from heterophily.studies import degrees as module
 
     options = _options(splits, seed, workers, device, settings, keep)
-    names = pieces(models)
+    names = parse_names(models)
     found = _each(graphs, nodes, lambda g: module.study_degrees(g, names, out=out, **options))
     _finish(found, module.charts, figures)
 
 
-@study_app.command()
+@app.command()
 def compatibility(
     graphs: Graphs,
     models: Models = "cmgnn",
@@ -123,7 +124,7 @@ def compatibility(
     from heterophily.studies import compatibility as module
 
     options = _options(splits, seed, workers, device, settings, keep)
-    names = pieces(models)
+    names = parse_names(models)
     found = _each(graphs, nodes, lambda g: module.study_compatibility(g, names, out=out, **options))
     for row in module.summary(found):
         moved = f"from {row['start']:.3f} before training to {row['end']:.3f}"
@@ -131,7 +132,7 @@ def compatibility(
     _finish(found, module.charts, figures)
 
 
-@study_app.command()
+@app.command()
 def desired(
     graphs: Graphs,
     models: Models = "acm-gcn,gpr-gnn",
@@ -150,7 +151,7 @@ def desired(
     from heterophily.studies.tidy import filter_rows, mean_of, unique_values
 
     options = _options(splits, seed, workers, device, settings, keep)
-    names = pieces(models)
+    names = parse_names(models)
     found = _each(graphs, nodes, lambda g: module.study_desired(g, names, out=out, **options))
     for dataset in unique_values(found.rows, "dataset"):
         for model in unique_values(filter_rows(found.rows, dataset=dataset), "model"):
@@ -161,7 +162,7 @@ def desired(
     _finish(found, module.charts, figures)
 
 
-@study_app.command()
+@app.command()
 def synthetic(
     base: Base = "cora",
     models: Models = "gcn,mlp",
@@ -188,7 +189,7 @@ def synthetic(
     from heterophily.studies import synthetic as module
 
     options: Any = {**_options(splits, seed, workers, device, settings, keep), "out": out}
-    graph, names = open_graph(base, nodes=nodes), pieces(models)
+    graph, names = open_graph(base, nodes=nodes), parse_names(models)
     if not sweep:
         _finish(module.study_synthetic(graph, names, **options), module.charts, figures)
         return
@@ -198,7 +199,7 @@ def synthetic(
     _finish(found, module.charts, figures)
 
 
-@study_app.command()
+@app.command()
 def overlap(
     graphs: Graphs,
     classes: Annotated[
@@ -213,7 +214,7 @@ def overlap(
     from heterophily.studies import overlap as module
     from heterophily.studies.tidy import filter_rows, mean_of, unique_values
 
-    pair: Any = None if classes is None else tuple(pieces(classes))
+    pair: Any = None if classes is None else tuple(parse_names(classes))
     if pair is not None and len(pair) != 2:
         raise HeterophilyError(f"--classes takes two names with a comma between, got {classes!r}")
     found = _each(graphs, nodes, lambda g: module.study_overlap(g, pair, out=out))
@@ -227,7 +228,7 @@ def overlap(
     _finish(found, module.charts, figures)
 
 
-@study_app.command()
+@app.command()
 def runtime(
     graphs: Annotated[
         list[str] | None, typer.Argument(metavar="[GRAPH]...", help="Datasets or paths of graphs.")
@@ -251,11 +252,11 @@ def runtime(
         raise HeterophilyError(
             "name a graph to measure on, or --sizes 1000,10000 for the scaling law"
         )
-    names = pieces(models)
+    names = parse_names(models)
     options: Any = {
         "n_epochs": epochs,
         "threads": threads,
-        "settings": chosen(settings),
+        "settings": parse_settings(settings or ()),
         "out": out,
     }
     if graphs:
@@ -280,7 +281,7 @@ def _options(
         "seed": seed,
         "workers": workers,
         "device": device,
-        "settings": chosen(settings),
+        "settings": parse_settings(settings or ()),
     }
 
 
@@ -288,7 +289,7 @@ def _numbers(text: str) -> list[float]:
     from heterophily.core.errors import HeterophilyError
 
     try:
-        return [float(piece) for piece in pieces(text)]
+        return [float(piece) for piece in parse_names(text)]
     except ValueError as error:
         raise HeterophilyError(f"numbers with commas between are wanted, got {text!r}") from error
 

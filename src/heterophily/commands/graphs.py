@@ -1,0 +1,128 @@
+"""Commands for datasets and graphs: list, download, diagnose, audit, and synthesize."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heterophily.commands.options import Json, Nodes, Report, Source, check_report, print_json
+from heterophily.core.errors import HeterophilyError
+
+app = typer.Typer()
+PANEL = "Graphs"
+
+
+class Pattern(StrEnum):
+    """Preferences of a class for other classes."""
+
+    easy = "easy"
+    hard = "hard"
+
+
+@app.command(rich_help_panel=PANEL)
+def datasets(as_json: Json = False) -> None:
+    """List the datasets with their sizes, homophily, and splits."""
+    from heterophily.data.catalog import CATALOG
+    from heterophily.data.statistics import measure_statistics
+    from heterophily.views.console import console, dataset_table
+
+    rows = [measure_statistics(dataset) for dataset in CATALOG.values()]
+    if as_json:
+        print_json([row.to_dict() for row in rows])
+    else:
+        console().print(dataset_table(rows))
+
+
+@app.command(rich_help_panel=PANEL)
+def download(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME", help="Names of datasets, or `all`.")
+    ],
+) -> None:
+    """Download datasets and verify their checksums."""
+    from heterophily.data.catalog import CATALOG, lookup
+    from heterophily.data.store import fetch
+
+    for dataset in CATALOG.values() if names == ["all"] else map(lookup, names):
+        paths = list(fetch(dataset).values())
+        files = "1 file is" if len(paths) == 1 else f"{len(paths)} files are"
+        typer.echo(f"{dataset.name}: {files} in {paths[0].parent}")
+
+
+@app.command(rich_help_panel=PANEL)
+def diagnose(
+    source: Source,
+    nodes: Nodes = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Image file for the compatibility matrix: .png, .pdf, or .svg."),
+    ] = None,
+    report: Report = None,
+    as_json: Json = False,
+) -> None:
+    """Diagnose a graph: measure its homophily and recommend methods."""
+    from heterophily.analysis.diagnosis import diagnose
+    from heterophily.data.loading import open_graph
+    from heterophily.views.console import console, diagnosis_view
+    from heterophily.views.matplotlib import check_extension, save_charts
+
+    if plot is not None:
+        check_extension(plot)
+    check_report(report)
+    diagnosis = diagnose(open_graph(source, nodes=nodes))
+    if as_json:
+        print_json(diagnosis.to_dict())
+    else:
+        console().print(diagnosis_view(diagnosis))
+    if plot is not None:
+        typer.echo(f"wrote {save_charts(diagnosis.charts[:1], plot)}", err=True)
+    if report is not None:
+        from heterophily.views.page.graph_report import write_diagnosis
+
+        path = write_diagnosis(diagnosis, report, source=source, nodes=nodes)
+        typer.echo(f"wrote {path}", err=True)
+
+
+@app.command(rich_help_panel=PANEL)
+def audit(source: Source, nodes: Nodes = None, as_json: Json = False) -> None:
+    """Check a graph for duplicate nodes, leakage between splits, and other problems."""
+    from heterophily.analysis.audit import audit_graph
+    from heterophily.data.loading import open_graph
+    from heterophily.views.console import audit_view, console
+
+    result = audit_graph(open_graph(source, nodes=nodes))
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        console().print(audit_view(result))
+
+
+@app.command(rich_help_panel=PANEL)
+def synthesize(
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="File for the graph: .safetensors.")],
+    base: Annotated[
+        str, typer.Option(help="Graph that provides the nodes, features, and labels.")
+    ] = "digits",
+    homophily: Annotated[
+        float, typer.Option(min=0, max=1, help="Fraction of neighbors of the same class.")
+    ] = 0.2,
+    pattern: Annotated[
+        Pattern,
+        typer.Option(
+            help="Preferences for other classes: mostly two of them (`easy`), or all equally (`hard`)."
+        ),
+    ] = Pattern.easy,
+    degree: Annotated[float, typer.Option(min=0, help="Mean number of neighbors.")] = 18,
+    seed: Annotated[int, typer.Option(help="Seed of the random edges.")] = 0,
+) -> None:
+    """Connect the nodes of a graph with random edges of a given homophily."""
+    from heterophily.data.loading import open_graph
+    from heterophily.data.synthetic import synthetic_graph
+
+    if out.suffix != ".safetensors":
+        raise HeterophilyError(f"the file must have the extension .safetensors, got {out.name!r}")
+    graph = synthetic_graph(
+        open_graph(base), homophily=homophily, pattern=pattern.value, degree=degree, seed=seed
+    )
+    typer.echo(f"wrote {graph.save(out)}: {graph.name}, {graph.n_edges:,} edges")

@@ -1,0 +1,195 @@
+"""Commands for models: list and show methods, fit a model, and predict with it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heterophily.commands.options import (
+    Device,
+    Json,
+    Nodes,
+    Report,
+    Settings,
+    Source,
+    check_report,
+    parse_neighbors,
+    parse_settings,
+    print_json,
+    with_options,
+)
+
+if TYPE_CHECKING:
+    from heterophily.core.graph import Graph
+    from heterophily.training.estimator import NodeClassifier
+
+app = typer.Typer()
+PANEL = "Models"
+
+
+@app.command(rich_help_panel=PANEL)
+def models(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE", help="Python files that define your own methods."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List all methods with their neighborhoods, guidance, COMBINE, and FUSE."""
+    from heterophily.models import REGISTRY, find_recipe
+    from heterophily.views.console import console
+    from heterophily.views.models import model_table, row_of
+
+    for file in files or ():
+        find_recipe(file)
+    if as_json:
+        print_json([row_of(recipe) for recipe in REGISTRY.values()])
+    else:
+        console().print(model_table(list(REGISTRY.values())))
+
+
+@app.command(rich_help_panel=PANEL)
+def show(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Name of a method, or a Python file.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Show the architecture, equation, citation, settings, and deviations of a method."""
+    from heterophily.models import find_recipe
+    from heterophily.views.console import console
+    from heterophily.views.models import model_facts, model_view
+
+    recipe = find_recipe(model)
+    if as_json:
+        print_json(model_facts(recipe))
+    else:
+        console().print(model_view(recipe))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """Options of `fit`."""
+
+    source: Source
+    out: Annotated[Path, typer.Option(help="Folder for the model, predictions, and figures.")]
+    model: Annotated[
+        str,
+        typer.Option(help="Name of a method, a Python file, or `auto` for the best of several."),
+    ] = "cmgnn"
+    nodes: Nodes = None
+    split: Annotated[
+        str | None, typer.Option(help="Name of a split of the graph; the first by default.")
+    ] = None
+    seed: Annotated[
+        int, typer.Option(help="Seed of the weights, dropout, and validation nodes.")
+    ] = 0
+    device: Device = "auto"
+    threads: Annotated[
+        int, typer.Option(min=0, help="Number of PyTorch threads; 0 for the PyTorch default.")
+    ] = 0
+    settings: Settings = field(default_factory=list)
+    settings_file: Annotated[
+        Path | None, typer.Option("--settings", help="TOML file with settings, as `search` writes.")
+    ] = None
+    class_weights: Annotated[
+        bool,
+        typer.Option("--class-weights", help="Weight the loss so that all classes count equally."),
+    ] = False
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of training nodes per step; all of them by default."),
+    ] = None
+    neighbors: Annotated[
+        str,
+        typer.Option(
+            "--neighbors",
+            "--num-neighbors",
+            help="Comma-separated numbers of neighbors to sample per hop in a batch, or `all`.",
+        ),
+    ] = "10,5,2,1"
+    report: Report = None
+
+
+@app.command(rich_help_panel=PANEL)
+@with_options(FitOptions)
+def fit(options: FitOptions) -> None:
+    """Train a model on a graph and predict all of its nodes.
+
+    Under `torchrun`, several processes share each batch, and the first one writes the results.
+    """
+    from heterophily.core.machine import prepare_process
+    from heterophily.core.processes import process_group, rank
+    from heterophily.data.loading import open_graph
+
+    check_report(options.report)
+    prepare_process(options.threads)
+    mmap = options.batch_size is not None
+    graph = open_graph(options.source, nodes=options.nodes, mmap=mmap)
+    with process_group():
+        fitted = _fit(options, graph)
+        is_first = rank() == 0
+    if is_first:
+        _write_fit(options, fitted, graph)
+
+
+def _fit(options: FitOptions, graph: "Graph") -> "NodeClassifier":
+    from heterophily.commands.fit import fit_model
+    from heterophily.models.settings import read_settings
+
+    file = options.settings_file
+    return fit_model(
+        graph,
+        options.model,
+        split=options.split or next(iter(graph.splits), None),
+        own=None if file is None else read_settings(file, datasets=[graph.name]),
+        seed=options.seed,
+        device=options.device,
+        class_weights=options.class_weights,
+        batch_size=options.batch_size,
+        neighbors=parse_neighbors(options.neighbors),
+        **parse_settings(options.settings),
+    )
+
+
+def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") -> None:
+    from heterophily.views.console import console, fit_view
+    from heterophily.views.fit import write_results
+
+    paths = write_results(fitted, graph, options.out)
+    if options.report is not None:
+        from heterophily.views.page.graph_report import fit_command, write_fit
+
+        command = fit_command(
+            fitted,
+            source=options.source,
+            model=options.model,
+            split=options.split,
+            folder=options.out,
+            nodes=options.nodes,
+        )
+        paths["report"] = write_fit(fitted, graph, options.report, command=command)
+    console().print(fit_view(fitted, graph, paths))
+
+
+@app.command(rich_help_panel=PANEL)
+def predict(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder written by `fit`.")],
+    source: Source,
+    out: Annotated[Path, typer.Option(help="CSV file for the predictions.")],
+    nodes: Nodes = None,
+    model: Annotated[
+        str | None, typer.Option(help="Python file that defines the method, if it is your own.")
+    ] = None,
+) -> None:
+    """Predict the nodes of a graph with a model trained by `fit`."""
+    from heterophily.data.loading import open_graph
+    from heterophily.training.estimator import NodeClassifier
+    from heterophily.views.fit import write_predictions
+
+    inner = folder / "model"
+    fitted = NodeClassifier.load(inner if inner.is_dir() else folder, model=model)
+    graph = open_graph(source, nodes=nodes)
+    write_predictions(fitted, graph, out)
+    typer.echo(f"wrote {out}: {graph.n_nodes:,} nodes")
