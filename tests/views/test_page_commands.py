@@ -9,10 +9,10 @@ import pytest
 
 from heterophily import Graph, NodeClassifier, diagnose, load
 from heterophily.bench.plan import plan
-from heterophily.commands.fit import fit_model
 from heterophily.commands.options import parse_settings
 from heterophily.data.splits import random_splits
 from heterophily.models.settings import tuned
+from heterophily.training.selection import fit_model
 from heterophily.views.page import graph_report
 from heterophily.views.page.commands import bench_note, own_note, shared_settings, whole_command
 

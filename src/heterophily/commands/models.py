@@ -135,21 +135,21 @@ def fit(options: FitOptions) -> None:
 
 
 def _fit(options: FitOptions, graph: "Graph") -> "NodeClassifier":
-    from heterophily.commands.fit import fit_model
     from heterophily.models.settings import read_settings
+    from heterophily.training.selection import fit_model
 
     file = options.settings_file
     return fit_model(
         graph,
         options.model,
         split=options.split or next(iter(graph.splits), None),
-        own=None if file is None else read_settings(file, datasets=[graph.name]),
+        user_tables=None if file is None else read_settings(file, datasets=[graph.name]),
         seed=options.seed,
         device=options.device,
         class_weights=options.class_weights,
         batch_size=options.batch_size,
         neighbors=parse_neighbors(options.neighbors),
-        **parse_settings(options.settings),
+        **parse_settings(options.settings),  # type: ignore[arg-type]
     )
 
 

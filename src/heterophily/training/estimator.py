@@ -22,7 +22,7 @@ from heterophily.htmp.network import Network
 from heterophily.htmp.recipe import Recipe
 from heterophily.models import REGISTRY, find_recipe
 from heterophily.models.building import build
-from heterophily.training.metrics import accuracy
+from heterophily.training.metrics import DEFAULT_METRIC, Metric, find_metric
 from heterophily.training.result import TrainingResult
 from heterophily.training.trainer import train
 
@@ -49,13 +49,14 @@ class NodeClassifier:
         class_weights: bool = False,
         batch_size: int | None = None,
         neighbors: Neighbors = NEIGHBORS,
+        metric: str | Metric = DEFAULT_METRIC.name,
         **settings: Any,
     ) -> None:
         self.recipe = find_recipe(model)
         self.recipe.with_settings(preset=preset, **settings)  # refuses unknown settings at once
         self.preset, self.seed, self.device = preset, seed, device
         self.batch_size, self.neighbors = batch_size, neighbors
-        self.class_weights, self.settings = class_weights, settings
+        self.class_weights, self.metric, self.settings = class_weights, metric, settings
 
     def fit(
         self,
@@ -82,6 +83,7 @@ class NodeClassifier:
             class_weights=self.class_weights,
             batch_size=self.batch_size,
             neighbors=self.neighbors,
+            metric=self.metric,
             **self.settings,
         )
         self.graph_: Graph | None = graph
@@ -102,7 +104,8 @@ class NodeClassifier:
         if nodes is None:
             own = graph is None and len(self.split_.test) > 0
             nodes = self.split_.test if own else scored.labeled.nonzero().squeeze(1)
-        return accuracy(self._logits(graph).cpu(), scored.labels.cpu(), torch.as_tensor(nodes))
+        metric = find_metric(self.metric)
+        return metric(self._logits(graph).cpu(), scored.labels.cpu(), torch.as_tensor(nodes))
 
     def embed(self, graph: Graph | None = None) -> "np.ndarray[Any, np.dtype[np.float32]]":
         """The representations before the classifier, (N, d)."""

@@ -124,7 +124,7 @@ def _part(fitted: NodeClassifier, nodes: IntArray) -> str:
 def confusion_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
     """Return the shares of the predicted classes of each true class."""
     nodes = scored_nodes(fitted, graph)
-    counts = confusion(fitted.predict(), graph, nodes)
+    counts = confusion(fitted.predict_proba().argmax(axis=1), graph, nodes)
     shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
     return matrix_chart(
         shares.tolist(),
