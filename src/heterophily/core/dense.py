@@ -1,12 +1,12 @@
-"""Dense products and their gradients, in the fastest way that this processor has.
+"""Dense products and their gradients, with the fastest library of the processor.
 
-Two things make the usual ones slow. Where a result has 2 to 15 columns, such as one for every class, MKL
-takes about twice as long as for the same with rows and columns exchanged, (Wᵀ Zᵀ)ᵀ for Z W. And on processors
-of AMD it leaves the registers of 512 bits unused. oneDNN, a part of PyTorch too, does use them: products in
-single precision go through it there and take half the time (`benchmarks/products.py`).
+The default is slow in two cases. If a result has 2 to 15 columns, for example one for every class, MKL
+takes about twice as long for Z W as for the transposed product (Wᵀ Zᵀ)ᵀ. On AMD processors, MKL does not
+use the 512-bit registers, but oneDNN does and takes half the time in single precision
+(`benchmarks/products.py`).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -14,6 +14,10 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from heterophily.core.machine import TUNED, onednn_is_faster, onednn_matmul
+from heterophily.core.types import AutogradContext
+
+if TYPE_CHECKING:
+    from heterophily.core.sparse import Matrix
 
 # Numbers of columns of W for which MKL is slow.
 NARROW_COLUMNS = range(2, 16)
@@ -23,13 +27,16 @@ MIN_ROWS = 4
 MIN_ONEDNN_MULTIPLICATIONS = 2**20
 
 
-def product(state: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Z W + b, with Z dense (N, d) or a sparse matrix, W (d, k) and b (k), if any."""
-    dense = isinstance(state, Tensor)
-    ours = dense and (_is_narrow(weight) or _use_onednn(state, weight))
-    if dense and not ours and bias is not None:
+def product(state: "Tensor | Matrix", weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Z W + b, with Z (N, d) dense or sparse, W (d, k), and b (k,) or none."""
+    if not isinstance(state, Tensor):
+        result = state @ weight
+    elif _is_narrow(weight) or _use_onednn(state, weight):
+        result = _Product.apply(state, weight)
+    elif bias is not None:
         return torch.addmm(bias, state, weight)
-    result: Tensor = _Product.apply(state, weight) if ours else state @ weight
+    else:
+        result = state @ weight
     return result if bias is None else result + bias
 
 
@@ -47,7 +54,7 @@ def transposed_product(state: Tensor, weight: Tensor) -> Tensor:
 
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, state: Tensor, weight: Tensor) -> Tensor:
+    def forward(ctx: AutogradContext, state: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(state, weight)
         if _is_narrow(weight):
             return transposed_product(state, weight).T.contiguous()
@@ -55,7 +62,7 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    def backward(ctx: AutogradContext, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         state, weight = ctx.saved_tensors
         grad_state = matmul(grad, weight.T) if ctx.needs_input_grad[0] else None
         grad_weight = matmul(grad.T, state).T.contiguous() if ctx.needs_input_grad[1] else None
@@ -79,7 +86,7 @@ def _is_compact(factor: Tensor) -> bool:
 
 
 def _compact(factor: Tensor) -> Tensor:
-    """The factor without gaps, as slices of columns have: with gaps oneDNN takes 500 times as long."""
+    """Copy a factor with gaps, such as a slice of columns, for which oneDNN takes 500 times as long."""
     if _is_compact(factor):
         return factor
     by_rows = factor.stride(0) >= factor.stride(1)

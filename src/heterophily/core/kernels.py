@@ -1,9 +1,10 @@
-"""The kernels under `sparse`: products over the entries of a pattern, without gradients.
+"""The products of `sparse` over the entries of a pattern, without gradients.
 
-On the CPU they are `embedding_bag` and `sampled_addmm`. A factor that leaves the processor's cache is cut
-into slices of columns, since its rows are read again and again; where a pattern is crowded, as two hops
-of a dense graph are, full products of a few rows at a time are faster still (`benchmarks/wide.py`).
-Other devices take plain gathers and scatters.
+On the CPU, they use `embedding_bag` and `sampled_addmm`. A dense factor that does not fit into the cache is
+cut into slices of columns, because its rows are read many times. If most entries of a pattern are stored,
+as in two hops of a dense graph, full products of a few rows at a time are faster (`benchmarks/wide.py`).
+Other devices use plain gather and scatter operations.
+
 Symbols: m entries e = (i, j), N rows, M columns, d columns of a dense factor, H heads.
 """
 
@@ -38,20 +39,20 @@ MAX_BLOCK_ENTRIES = 2**22
 
 
 def _on_cpu(pattern: "Pattern", tensor: Tensor) -> bool:
-    """Whether the fast kernels apply; they want at least one entry."""
+    """Whether the fast kernels apply. They need at least one entry."""
     return tensor.device.type == "cpu" and pattern.n_entries > 0
 
 
 def _reads_rows_often(pattern: "Pattern", tensor: Tensor) -> bool:
-    """Whether rows are read so often that one head after the other is faster than all side by side."""
+    """Whether rows are read so often that one head at a time is faster than all heads together."""
     return _on_cpu(pattern, tensor) and pattern.n_entries > MIN_READS_PER_ROW * pattern.n_columns
 
 
 def product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
     """Σ_j B_ij dense_j: values (m,) or 1 with (M, d) give (N, d), (m, H) with (M, H, d) give (N, H, d)."""
     if dense.dim() == 3 and _reads_rows_often(pattern, dense):
-        every = [None] * dense.shape[1] if values is None else values.T.contiguous().unbind()
-        heads = zip(every, dense.unbind(dim=1), strict=True)
+        per_head = [None] * dense.shape[1] if values is None else values.T.contiguous().unbind()
+        heads = zip(per_head, dense.unbind(dim=1), strict=True)
         return torch.stack([product(pattern, v, head) for v, head in heads], dim=1)
     if dense.dim() == 3:
         wide, order = pattern.with_heads(dense.shape[1])
@@ -93,8 +94,8 @@ def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
         return torch.stack([dots(pattern, *head) for head in heads], dim=1)
     if left.dim() == 3:
         wide, order = pattern.with_heads(left.shape[1])
-        found = dots(wide, left.reshape(-1, left.shape[2]), right.reshape(-1, right.shape[2]))
-        return torch.empty_like(found).index_copy_(0, order.long(), found).view(-1, left.shape[1])
+        flat = dots(wide, left.reshape(-1, left.shape[2]), right.reshape(-1, right.shape[2]))
+        return torch.empty_like(flat).index_copy_(0, order.long(), flat).view(-1, left.shape[1])
     if not _on_cpu(pattern, left):
         return _plain_dots(pattern, left, right)
     if is_nearly_dense(pattern, left):
@@ -103,8 +104,8 @@ def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
         left, right = (
             F.pad(factor, (0, MIN_VECTOR_COLUMNS - factor.shape[1])) for factor in (left, right)
         )
-    layout, turned = pattern.layout.to(left.dtype), right.contiguous().T
-    return torch.sparse.sampled_addmm(layout, left.contiguous(), turned, beta=0).values()
+    layout, transposed = pattern.layout.to(left.dtype), right.contiguous().T
+    return torch.sparse.sampled_addmm(layout, left.contiguous(), transposed, beta=0).values()
 
 
 def _plain_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
@@ -112,13 +113,13 @@ def _plain_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
 
 
 def is_nearly_dense(pattern: "Pattern", factor: Tensor) -> bool:
-    """Whether full blocks of rows are fast for a product with this factor."""
+    """Whether full blocks of rows are faster for a product with this factor."""
     (n, m), single = pattern.shape, factor.dim() == 2
     return single and _on_cpu(pattern, factor) and pattern.n_entries >= DENSE_FRACTION * n * m
 
 
 def _blocks(pattern: "Pattern") -> Iterator[tuple[slice, slice]]:
-    """A few rows at a time, and their entries."""
+    """Yield a few rows at a time, and their entries."""
     n, m = pattern.shape
     step = max(1, MAX_BLOCK_ENTRIES // m)
     for start in range(0, n, step):
@@ -129,11 +130,11 @@ def _blocks(pattern: "Pattern") -> Iterator[tuple[slice, slice]]:
 def _full_rows(
     pattern: "Pattern", values: Tensor | None, like: Tensor
 ) -> Iterator[tuple[slice, Tensor]]:
-    """A few rows at a time, all columns, with the type of `like`."""
-    known = like.new_ones(pattern.n_entries) if values is None else values.detach()
+    """Yield a few rows at a time as dense blocks with the data type of `like`."""
+    stored = like.new_ones(pattern.n_entries) if values is None else values.detach()
     for rows, entries in _blocks(pattern):
         indptr = pattern.indptr[rows.start : rows.stop + 1] - entries.start
-        parts = (part.numpy() for part in (known[entries], pattern.indices[entries], indptr))
+        parts = (part.numpy() for part in (stored[entries], pattern.indices[entries], indptr))
         block = sp.csr_array(tuple(parts), shape=(rows.stop - rows.start, pattern.n_columns))
         yield rows, torch.from_numpy(block.toarray())
 
@@ -146,7 +147,7 @@ def _full_product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> T
 
 
 def full_transposed(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
-    """Σ_i B_ij dense_i in full blocks: putting the entries into another order would take longer."""
+    """Σ_i B_ij dense_i by full blocks, because reordering the entries would take longer."""
     result = dense.new_zeros(pattern.shape[1], dense.shape[1])
     for rows, block in _full_rows(pattern, values, dense):
         result += matmul(block.T, dense[rows])
@@ -156,15 +157,15 @@ def full_transposed(pattern: "Pattern", values: Tensor | None, dense: Tensor) ->
 def _full_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
     result = left.new_empty(pattern.n_entries)
     for rows, entries in _blocks(pattern):
-        places = (pattern.rows[entries] - rows.start) * pattern.n_columns
-        places += pattern.indices[entries]
+        positions = (pattern.rows[entries] - rows.start) * pattern.n_columns
+        positions += pattern.indices[entries]
         block = matmul(left[rows], right.T)
-        torch.index_select(block.view(-1), 0, places, out=result[entries])
+        torch.index_select(block.view(-1), 0, positions, out=result[entries])
     return result
 
 
 def row_maxima(pattern: "Pattern", values: Tensor) -> Tensor:
-    """Largest entry of each row, (m,) or (m, H) to (N,) or (N, H); rows without entries have any number."""
+    """Largest entry of each row: (m,) or (m, H) give (N,) or (N, H). Empty rows are undefined."""
     if not _reads_rows_often(pattern, values):
         return torch.segment_reduce(values, "max", offsets=pattern.indptr.long(), axis=0)
     filled = pattern.degrees > 0
