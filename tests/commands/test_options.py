@@ -20,14 +20,14 @@ from heterophily.core.errors import HeterophilyError
 
 @dataclass(frozen=True, kw_only=True)
 class Common:
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything.")] = 3
+    seed: Annotated[int, typer.Option(min=0), "Seed of everything."] = 3
     names: Annotated[list[str], typer.Option("--name")] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Common):
     source: Annotated[str, typer.Argument(metavar="GRAPH")]
-    out: Path | None = None
+    out: Annotated[Path | None, "File for the result."] = None
     seed: Common.__annotations__["seed"] = 4
 
 
@@ -65,6 +65,7 @@ def test_the_help_comes_from_the_docstring_and_the_annotations(run):
     assert code == 0
     assert "Act on a graph." in text
     assert "Seed of everything." in text
+    assert "File for the result." in text
     assert "default: 4" in text
 
 

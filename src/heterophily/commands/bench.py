@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from heterophily.commands.options import Settings, parse_names, parse_settings, with_options
 from heterophily.core.errors import HeterophilyError
@@ -19,7 +20,7 @@ app = typer.Typer()
 PANEL = "Experiments"
 
 Results = Annotated[
-    Path, typer.Argument(metavar="RESULTS", help="Folder with records, or a packed .jsonl file.")
+    Path, Argument(metavar="RESULTS", help="Folder with records, or a packed .jsonl file.")
 ]
 
 
@@ -44,52 +45,33 @@ class Against(StrEnum):
 class BenchOptions:
     """Options of `bench`."""
 
-    out: Annotated[
-        Path,
-        typer.Option(help="Folder for the records. A rerun continues from the existing ones."),
-    ]
+    out: Annotated[Path, "Folder for the records. A rerun continues from the existing ones."]
     models: Annotated[
-        str,
-        typer.Option(
-            help="Comma-separated list of methods and Python files, or `all` for the paper's 14."
-        ),
+        str, "Comma-separated list of methods and Python files, or `all` for the paper's 14."
     ] = "all"
     datasets: Annotated[
-        str,
-        typer.Option(
-            help="Comma-separated list of datasets and graph files, or `all` for the paper's 10."
-        ),
+        str, "Comma-separated list of datasets and graph files, or `all` for the paper's 10."
     ] = "all"
-    splits: Annotated[str, typer.Option(help="Splits such as `0-9` or `0,3`, or `all`.")] = "all"
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of split 0; split i uses this seed plus i.")
-    ] = 0
+    splits: Annotated[str, "Splits such as `0-9` or `0,3`, or `all`."] = "all"
+    seed: Annotated[int, Option(min=0), "Seed of split 0; split i uses this seed plus i."] = 0
     workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of runs at the same time; one per core by default."),
+        int | None, Option(min=1), "Number of runs at the same time; one per core by default."
     ] = None
     threads: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Number of PyTorch threads per run; 0 for an equal share of the cores."
-        ),
+        int, Option(min=0), "Number of PyTorch threads per run; 0 for an equal share of the cores."
     ] = 0
-    memory_limit: Annotated[
-        float, typer.Option(min=0, help="Memory limit per run in GB; 0 for no limit.")
-    ] = 0
+    memory_limit: Annotated[float, Option(min=0), "Memory limit per run in GB; 0 for no limit."] = 0
     time_limit: Annotated[
-        float, typer.Option(min=0, help="Time limit per run in minutes; 0 for no limit.")
+        float, Option(min=0), "Time limit per run in minutes; 0 for no limit."
     ] = 0
-    retry: Annotated[bool, typer.Option("--retry", help="Repeat failed runs.")] = False
-    engine: Annotated[str, typer.Option(help="`local`, `dask`, or `ray`.")] = "local"
-    address: Annotated[str | None, typer.Option(help="Address of the Dask or Ray cluster.")] = None
+    retry: Annotated[bool, Option("--retry"), "Repeat failed runs."] = False
+    engine: Annotated[str, "`local`, `dask`, or `ray`."] = "local"
+    address: Annotated[str | None, "Address of the Dask or Ray cluster."] = None
     settings: Settings = field(default_factory=list)
     settings_files: Annotated[
         list[Path],
-        typer.Option(
-            "--settings",
-            help="TOML file with settings, as `search` writes, named <model>.toml; can be repeated.",
-        ),
+        Option("--settings"),
+        "TOML file with settings, as `search` writes, named <model>.toml; can be repeated.",
     ] = field(default_factory=list)
 
 
@@ -173,23 +155,16 @@ def _read_settings(
 def table(
     source: Results,
     kind: Annotated[
-        Format | None,
-        typer.Option("--format", help="Format; the file extension of --out by default."),
+        Format | None, Option("--format", help="Format; the file extension of --out by default.")
     ] = None,
-    against: Annotated[Against | None, typer.Option(help="Compare with published results.")] = None,
-    metric: Annotated[
-        str, typer.Option(help=f"One of {', '.join(METRICS)}.")
-    ] = DEFAULT_METRIC.name,
-    models: Annotated[str, typer.Option(help="Comma-separated list of methods, or `all`.")] = "all",
-    datasets: Annotated[
-        str, typer.Option(help="Comma-separated list of datasets, or `all`.")
-    ] = "all",
-    out: Annotated[
-        Path | None, typer.Option(help="File for the table; printed by default.")
-    ] = None,
+    against: Annotated[Against | None, Option(help="Compare with published results.")] = None,
+    metric: Annotated[str, Option(help=f"One of {', '.join(METRICS)}.")] = DEFAULT_METRIC.name,
+    models: Annotated[str, Option(help="Comma-separated list of methods, or `all`.")] = "all",
+    datasets: Annotated[str, Option(help="Comma-separated list of datasets, or `all`.")] = "all",
+    out: Annotated[Path | None, Option(help="File for the table; printed by default.")] = None,
     diagram: Annotated[
         Path | None,
-        typer.Option(help="Image file for a critical-difference diagram: .png, .pdf, or .svg."),
+        Option(help="Image file for a critical-difference diagram: .png, .pdf, or .svg."),
     ] = None,
 ) -> None:
     """Print means, ranks, and significance of benchmark results."""
@@ -225,12 +200,12 @@ def _names_or_none(text: str) -> list[str] | None:
 @app.command(rich_help_panel=PANEL)
 def report(
     source: Results,
-    out: Annotated[Path, typer.Option(help="HTML file for the report.")],
+    out: Annotated[Path, Option(help="HTML file for the report.")],
     studies: Annotated[
         Path | None,
-        typer.Option(help="Folder written by `study`; by default `studies` next to the records."),
+        Option(help="Folder written by `study`; by default `studies` next to the records."),
     ] = None,
-    diagnose: Annotated[bool, typer.Option(help="Diagnose the graphs that are available.")] = True,
+    diagnose: Annotated[bool, Option(help="Diagnose the graphs that are available.")] = True,
 ) -> None:
     """Write a single HTML file that summarizes benchmark results and studies."""
     from heterophily.views.page.build import write_report
@@ -241,9 +216,9 @@ def report(
 
 @app.command(rich_help_panel=PANEL)
 def pack(
-    source: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder with records.")],
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="File for all records: .jsonl.")],
-    curves: Annotated[bool, typer.Option("--curves", help="Include learning curves.")] = False,
+    source: Annotated[Path, Argument(metavar="RESULTS", help="Folder with records.")],
+    out: Annotated[Path, Argument(metavar="FILE", help="File for all records: .jsonl.")],
+    curves: Annotated[bool, Option("--curves", help="Include learning curves.")] = False,
 ) -> None:
     """Combine the records of a folder into one file that is easy to share."""
     from heterophily.runs.record import pack_records, read_records
@@ -256,8 +231,8 @@ def pack(
 
 @app.command(rich_help_panel=PANEL)
 def unpack(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="File written by `pack`.")],
-    out: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder for the records.")],
+    source: Annotated[Path, Argument(metavar="FILE", help="File written by `pack`.")],
+    out: Annotated[Path, Argument(metavar="RESULTS", help="Folder for the records.")],
 ) -> None:
     """Extract packed records into a folder, from which `bench` continues."""
     from heterophily.runs.record import read_records

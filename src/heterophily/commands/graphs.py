@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from heterophily.commands.options import Json, Nodes, Report, Source, check_report, print_json
 from heterophily.core.errors import HeterophilyError
@@ -36,9 +37,7 @@ def datasets(as_json: Json = False) -> None:
 
 @app.command(rich_help_panel=PANEL)
 def download(
-    names: Annotated[
-        list[str], typer.Argument(metavar="NAME", help="Names of datasets, or `all`.")
-    ],
+    names: Annotated[list[str], Argument(metavar="NAME", help="Names of datasets, or `all`.")],
 ) -> None:
     """Download datasets and verify their checksums."""
     from heterophily.data.catalog import CATALOG, lookup
@@ -55,8 +54,7 @@ def diagnose(
     source: Source,
     nodes: Nodes = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(help="Image file for the compatibility matrix: .png, .pdf, or .svg."),
+        Path | None, Option(help="Image file for the compatibility matrix: .png, .pdf, or .svg.")
     ] = None,
     report: Report = None,
     as_json: Json = False,
@@ -100,21 +98,21 @@ def audit(source: Source, nodes: Nodes = None, as_json: Json = False) -> None:
 
 @app.command(rich_help_panel=PANEL)
 def synthesize(
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="File for the graph: .safetensors.")],
+    out: Annotated[Path, Argument(metavar="FILE", help="File for the graph: .safetensors.")],
     base: Annotated[
-        str, typer.Option(help="Graph that provides the nodes, features, and labels.")
+        str, Option(help="Graph that provides the nodes, features, and labels.")
     ] = "digits",
     homophily: Annotated[
-        float, typer.Option(min=0, max=1, help="Fraction of neighbors of the same class.")
+        float, Option(min=0, max=1, help="Fraction of neighbors of the same class.")
     ] = 0.2,
     pattern: Annotated[
         Pattern,
-        typer.Option(
+        Option(
             help="Preferences for other classes: mostly two of them (`easy`), or all equally (`hard`)."
         ),
     ] = Pattern.easy,
-    degree: Annotated[float, typer.Option(min=0, help="Mean number of neighbors.")] = 18,
-    seed: Annotated[int, typer.Option(help="Seed of the random edges.")] = 0,
+    degree: Annotated[float, Option(min=0, help="Mean number of neighbors.")] = 18,
+    seed: Annotated[int, Option(help="Seed of the random edges.")] = 0,
 ) -> None:
     """Connect the nodes of a graph with random edges of a given homophily."""
     from heterophily.data.loading import open_graph

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from heterophily.commands.options import (
     Device,
@@ -32,7 +33,7 @@ PANEL = "Models"
 def models(
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FILE", help="Python files that define your own methods."),
+        Argument(metavar="FILE", help="Python files that define your own methods."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -51,9 +52,7 @@ def models(
 
 @app.command(rich_help_panel=PANEL)
 def show(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Name of a method, or a Python file.")
-    ],
+    model: Annotated[str, Argument(metavar="MODEL", help="Name of a method, or a Python file.")],
     as_json: Json = False,
 ) -> None:
     """Show the architecture, equation, citation, settings, and deviations of a method."""
@@ -73,41 +72,31 @@ class FitOptions:
     """Options of `fit`."""
 
     source: Source
-    out: Annotated[Path, typer.Option(help="Folder for the model, predictions, and figures.")]
-    model: Annotated[
-        str,
-        typer.Option(help="Name of a method, a Python file, or `auto` for the best of several."),
-    ] = "cmgnn"
+    out: Annotated[Path, "Folder for the model, predictions, and figures."]
+    model: Annotated[str, "Name of a method, a Python file, or `auto` for the best of several."] = (
+        "cmgnn"
+    )
     nodes: Nodes = None
-    split: Annotated[
-        str | None, typer.Option(help="Name of a split of the graph; the first by default.")
-    ] = None
-    seed: Annotated[
-        int, typer.Option(help="Seed of the weights, dropout, and validation nodes.")
-    ] = 0
+    split: Annotated[str | None, "Name of a split of the graph; the first by default."] = None
+    seed: Annotated[int, "Seed of the weights, dropout, and validation nodes."] = 0
     device: Device = "auto"
     threads: Annotated[
-        int, typer.Option(min=0, help="Number of PyTorch threads; 0 for the PyTorch default.")
+        int, Option(min=0), "Number of PyTorch threads; 0 for the PyTorch default."
     ] = 0
     settings: Settings = field(default_factory=list)
     settings_file: Annotated[
-        Path | None, typer.Option("--settings", help="TOML file with settings, as `search` writes.")
+        Path | None, Option("--settings"), "TOML file with settings, as `search` writes."
     ] = None
     class_weights: Annotated[
-        bool,
-        typer.Option("--class-weights", help="Weight the loss so that all classes count equally."),
+        bool, Option("--class-weights"), "Weight the loss so that all classes count equally."
     ] = False
     batch_size: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of training nodes per step; all of them by default."),
+        int | None, Option(min=1), "Number of training nodes per step; all of them by default."
     ] = None
     neighbors: Annotated[
         str,
-        typer.Option(
-            "--neighbors",
-            "--num-neighbors",
-            help="Comma-separated numbers of neighbors to sample per hop in a batch, or `all`.",
-        ),
+        Option("--neighbors", "--num-neighbors"),
+        "Comma-separated numbers of neighbors to sample per hop in a batch, or `all`.",
     ] = "10,5,2,1"
     report: Report = None
 
@@ -175,12 +164,12 @@ def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") ->
 
 @app.command(rich_help_panel=PANEL)
 def predict(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder written by `fit`.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="Folder written by `fit`.")],
     source: Source,
-    out: Annotated[Path, typer.Option(help="CSV file for the predictions.")],
+    out: Annotated[Path, Option(help="CSV file for the predictions.")],
     nodes: Nodes = None,
     model: Annotated[
-        str | None, typer.Option(help="Python file that defines the method, if it is your own.")
+        str | None, Option(help="Python file that defines the method, if it is your own.")
     ] = None,
 ) -> None:
     """Predict the nodes of a graph with a model trained by `fit`."""

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import MISSING, Field, fields, is_dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, TypeVar, get_args, get_type_hints
 
 import typer
+from typer import Argument, Option
+from typer.models import ParameterInfo
 
 from heterophily.core.errors import HeterophilyError
 
@@ -18,7 +21,7 @@ O = TypeVar("O")  # noqa: E741
 
 Source = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="GRAPH",
         help="Name of a dataset (see `heterophily datasets`), the embedded graph `digits`, a folder "
         "with edges.csv and nodes.csv, or a .csv, .tsv, .parquet, .npz, .graphml, or .safetensors "
@@ -26,47 +29,55 @@ Source = Annotated[
     ),
 ]
 Nodes = Annotated[
-    Path | None, typer.Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges.")
+    Path | None, Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Report = Annotated[Path | None, typer.Option(help="HTML file for a report with charts.")]
-Device = Annotated[str, typer.Option(help="`auto`, `cpu`, `cuda`, or `mps`.")]
+Json = Annotated[bool, Option("--json", help="Print JSON instead of text.")]
+Report = Annotated[Path | None, Option(help="HTML file for a report with charts.")]
+Device = Annotated[str, Option(help="`auto`, `cpu`, `cuda`, or `mps`.")]
 Settings = Annotated[
-    list[str], typer.Option("--set", help="Setting such as `width=128`; can be repeated.")
+    list[str], Option("--set", help="Setting such as `width=128`; can be repeated.")
 ]
 
 
 def with_options(options: type[O]) -> Callable[[Callable[[O], None]], Callable[..., None]]:
     """Let Typer call a function of one dataclass with one parameter for each field.
 
-    Types, help texts, bounds, and defaults come from the annotations of the fields.
+    `seed: Annotated[int, Option(min=0), "Seed of the weights."] = 0` defines the type, bounds, help
+    text, and default of the option `--seed`. A field without `Option` or `Argument` is an option.
     """
     assert is_dataclass(options)
     hints = get_type_hints(options, include_extras=True)
-    parameters = [
-        Parameter(f.name, Parameter.KEYWORD_ONLY, default=_default(f), annotation=hints[f.name])
-        for f in fields(options)
-    ]
+    parameters = [_parameter(field, hints[field.name]) for field in fields(options)]
 
     def decorate(run: Callable[[O], None]) -> Callable[..., None]:
         def command(**values: object) -> None:
             run(options(**values))
 
         command.__name__, command.__doc__ = run.__name__, run.__doc__
-        command.__annotations__ = hints
+        command.__annotations__ = {p.name: p.annotation for p in parameters}
         command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         return command
 
     return decorate
 
 
-def _default(field: "Field[object]") -> object:
+def _parameter(field: "Field[object]", hint: object) -> Parameter:
+    kind, *metadata = get_args(hint)
+    infos = [item for item in metadata if isinstance(item, ParameterInfo)]
+    info = copy(infos[0]) if infos else Option()
+    info.help = next((item for item in metadata if isinstance(item, str)), info.help)
+    default = field.default
     if field.default_factory is not MISSING:
-        return field.default_factory()
-    return Parameter.empty if field.default is MISSING else field.default
+        default = field.default_factory()
+    return Parameter(
+        field.name,
+        Parameter.KEYWORD_ONLY,
+        default=Parameter.empty if default is MISSING else default,
+        annotation=Annotated[kind, info],
+    )
 
 
-def parse_names(text: str, all_names: Iterable[str] = ("all",)) -> list[str]:
+def parse_names(text: str, all_names: Iterable[str] = ("all")) -> list[str]:
     """Split a comma-separated list and remove duplicates; `all` represents all names.
 
     >>> parse_names("gcn, mlp,gcn"), parse_names("all", ["mlp", "gat"])

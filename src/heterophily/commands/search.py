@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from heterophily.commands.options import Nodes, Source, parse_settings, with_options
 
@@ -17,32 +18,26 @@ class SearchOptions:
 
     model: Annotated[
         str,
-        typer.Argument(
-            metavar="MODEL",
-            help="Name of a method, a Python file, or `htmp` to search for an architecture.",
-        ),
+        Argument(metavar="MODEL"),
+        "Name of a method, a Python file, or `htmp` to search for an architecture.",
     ]
     source: Source
     trials: Annotated[
-        int, typer.Option(min=1, help="Total number of trials, including those of earlier runs.")
+        int, Option(min=1), "Total number of trials, including those of earlier runs."
     ]
-    out: Annotated[Path, typer.Option(help="Folder for the trials, summary, result, and figures.")]
+    out: Annotated[Path, "Folder for the trials, summary, result, and figures."]
     nodes: Nodes = None
     splits: Annotated[
-        str | None,
-        typer.Option(help="Splits such as `0-2` or `0,3`, or `all`; the first three by default."),
+        str | None, "Splits such as `0-2` or `0,3`, or `all`; the first three by default."
     ] = None
-    workers: Annotated[int, typer.Option(min=1, help="Number of trials at the same time.")] = 1
-    storage: Annotated[
-        str | None, typer.Option(help="URL of an Optuna storage that several machines share.")
-    ] = None
-    seed: Annotated[int, typer.Option(help="Seed of the sampler and of training.")] = 0
+    workers: Annotated[int, Option(min=1), "Number of trials at the same time."] = 1
+    storage: Annotated[str | None, "URL of an Optuna storage that several machines share."] = None
+    seed: Annotated[int, "Seed of the sampler and of training."] = 0
     settings_out: Annotated[
-        Path | None,
-        typer.Option(help="TOML file to update with the best settings, or .py file for `htmp`."),
+        Path | None, "TOML file to update with the best settings, or .py file for `htmp`."
     ] = None
     settings: Annotated[
-        list[str], typer.Option("--set", help="Setting that is not searched; can be repeated.")
+        list[str], Option("--set"), "Setting that is not searched; can be repeated."
     ] = field(default_factory=list)
 
 
