@@ -1,8 +1,8 @@
 """Inverted dropout with cheap masks.
 
-PyTorch draws a double per entry on the CPU, which takes a third of an epoch on small graphs. Here an
-entry costs 16 random bits: it is kept if they fall below a threshold, so the rate is a multiple of 2⁻¹⁶, and
-what is kept is divided by the share that this threshold keeps.
+On the CPU, PyTorch draws one double per entry, which takes a third of an epoch on small graphs. Here, an
+entry requires 16 random bits: it is retained if they are below a threshold. The rate is therefore a multiple
+of 2⁻¹⁶, and retained entries are divided by the exact probability of this threshold.
 """
 
 import torch
@@ -13,18 +13,18 @@ LEVELS = 2**16
 
 
 def dropout(values: Tensor, rate: float) -> Tensor:
-    """drop_p: every entry is 0 with probability p and divided by 1 - p otherwise."""
+    """drop_p(x): each entry is 0 with probability p, and divided by 1 - p otherwise."""
     if not rate:
         return values
-    kept = round((1 - rate) * LEVELS)
-    if values.device.type != "cpu" or not 0 < kept < LEVELS:
+    n_retained = round((1 - rate) * LEVELS)
+    if values.device.type != "cpu" or not 0 < n_retained < LEVELS:
         return F.dropout(values, rate)
-    return values * mask(values.numel(), kept, values.dtype).view(values.shape)
+    return values * mask(values.numel(), n_retained, values.dtype).view(values.shape)
 
 
-def mask(size: int, kept: int, dtype: torch.dtype) -> Tensor:
-    """`size` numbers that are LEVELS / kept with probability kept / LEVELS, and 0 otherwise."""
+def mask(size: int, n_retained: int, dtype: torch.dtype) -> Tensor:
+    """Return `size` numbers: LEVELS / n_retained with probability n_retained / LEVELS, and 0 otherwise."""
     words = torch.empty(-(-size // 4), dtype=torch.int64).random_(-(2**63), None)
-    # In place a comparison stays in 16 bits, which is what makes it fast.
-    below = words.view(torch.int16)[:size].lt_(kept - LEVELS // 2)
-    return below.to(dtype).mul_(LEVELS / kept)
+    # The comparison in place stays in 16 bits, which makes it fast.
+    below = words.view(torch.int16)[:size].lt_(n_retained - LEVELS // 2)
+    return below.to(dtype).mul_(LEVELS / n_retained)

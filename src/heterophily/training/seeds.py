@@ -1,4 +1,4 @@
-"""Seeds: the same seed gives the same run on the same machine, bit for bit."""
+"""Seeds: the same seed on the same machine gives the same run, bit for bit."""
 
 import hashlib
 import random
@@ -8,13 +8,13 @@ import torch
 
 
 def seed_everything(seed: int) -> None:
-    """Seed Python, NumPy and PyTorch, on all devices."""
+    """Seed Python, NumPy, and PyTorch on all devices."""
     random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002, some libraries draw from the global generator
+    np.random.seed(seed)  # noqa: NPY002, some libraries use the global generator
     torch.manual_seed(seed)
 
 
 def derived_seed(*numbers: int) -> int:
-    """A seed for one of many draws, such as the third batch of an epoch, unrelated to all others."""
+    """Return an independent seed for each combination of numbers, such as seed, epoch, and batch."""
     digest = hashlib.sha256(repr(numbers).encode()).digest()
     return int.from_bytes(digest[:7], "little")

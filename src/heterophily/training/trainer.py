@@ -17,6 +17,7 @@ from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.files import NO_ROOM
 from heterophily.core.graph import Graph, Split
 from heterophily.core.machine import choose_device, peak_memory, return_freed_memory
+from heterophily.core.progress import track_epochs
 from heterophily.core.types import Value
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.identity import digest
@@ -25,7 +26,6 @@ from heterophily.htmp.recipe import Recipe
 from heterophily.models.building import build
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from heterophily.training.metrics import DEFAULT_METRIC, Metric, all_metrics, find_metric
-from heterophily.training.progress import progress_bar
 from heterophily.training.result import History, TrainingResult
 from heterophily.training.seeds import seed_everything
 from heterophily.training.steps import FullBatch, MiniBatch, check_batchable
@@ -157,7 +157,7 @@ class Trainer:
     def _run_epochs(self, first: int, checkpoint: Path | None, *, progress: bool) -> str:
         """Run epochs and return why they ended."""
         n_epochs = int(self.settings["max_epochs"])
-        with progress_bar(n_epochs, shown=progress and not processes.rank()) as advance:
+        with track_epochs(n_epochs, shown=progress and not processes.rank()) as advance:
             try:
                 for epoch in range(first, n_epochs):
                     self._epoch(epoch)
