@@ -1,11 +1,14 @@
 """What the tests of the search share: a small graph with splits, and searches on it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from heterophily import Graph, Split
+from heterophily.runs import worker
 from heterophily.search import optimize as driver
-from heterophily.search import search, study
+from heterophily.search import search
 from heterophily.views import search as summary
 
 N, F, K = 60, 12, 3
@@ -46,9 +49,10 @@ def find(graph, tmp_path):
     """Search on the graph: `find("gcn", trials=3)`, in one folder unless another is named."""
 
     def go(model="gcn", *, on=graph, folder="out", settings=None, **options):
-        options = {"trials": 3, "splits": "0-1", "device": "cpu", "quiet": True, **options}
+        options = {"trials": 3, "splits": "0-1", "device": "cpu", **options}
         chosen = {"max_epochs": 4, **(settings or {})}
-        return search(model, on, out=tmp_path / folder, settings=chosen, **options)
+        found = search(model, on, out=tmp_path / folder, settings=chosen, **options)
+        return summary.write_summary(found, tmp_path / folder)
 
     return go
 
@@ -60,11 +64,12 @@ def scored(monkeypatch):
     def put(score):
         asked = []
 
-        def accuracy(candidate, graph, name, task):
-            asked.append((dict(candidate.settings), name))
-            return score(candidate.settings, name)
+        def train(job, checkpoint):
+            asked.append((dict(job.settings), job.split))
+            scores = {"val": {"accuracy": score(job.settings, job.split)}}
+            return replace(job.empty_record, run={"scores": scores})
 
-        monkeypatch.setattr(study, "validation_accuracy", accuracy)
+        monkeypatch.setattr(worker, "_train", train)
         return asked
 
     return put

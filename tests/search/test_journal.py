@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 from heterophily import HeterophilyError
-from heterophily.search.journal import Journal, lock_beside, open_storage
+from heterophily.search.journal import Journal, lock_path, open_storage
 
 HOLD = """
 import os, signal, sys
@@ -24,14 +24,14 @@ def test_a_killed_process_leaves_no_lock(tmp_path):
     ended = subprocess.run([sys.executable, "-c", HOLD, str(path)], check=False)
     assert ended.returncode == -9
     assert path.with_name(".study.journal.lock").exists()
-    FileLock(lock_beside(path), timeout=0).acquire()  # raises if it is held
+    FileLock(lock_path(path), timeout=0).acquire()  # raises if it is held
 
 
 def test_the_lock_keeps_others_out(tmp_path):
     journal = Journal(tmp_path / "study.journal")
     journal._held.acquire()
     with pytest.raises(Timeout):
-        FileLock(lock_beside(tmp_path / "study.journal"), timeout=0).acquire()
+        FileLock(lock_path(tmp_path / "study.journal"), timeout=0).acquire()
     journal._held.release()
 
 

@@ -7,7 +7,7 @@ import pytest
 from heterophily import HeterophilyError
 from heterophily.core.spaces import Choice, LogUniform, Uniform
 from heterophily.models import REGISTRY
-from heterophily.search.problem import SettingsSearch, including, three_digits
+from heterophily.search.problem import SettingsSearch, round_value, widen_space
 
 
 @pytest.mark.parametrize("model", REGISTRY)
@@ -74,10 +74,10 @@ def test_unknown_settings_and_empty_spaces_are_refused():
     ],
 )
 def test_a_space_is_widened_by_a_value_outside(space, value, wide):
-    widened = including(space, value)
+    widened = widen_space(space, value)
     assert (type(widened), widened) == (type(wide), wide)
 
 
 def test_numbers_of_a_range_have_three_digits_and_choices_all():
-    assert three_digits(LogUniform(1e-5, 1), 0.000123456) == 0.000123
-    assert three_digits(Choice(0.123456), 0.123456) == 0.123456
+    assert round_value(LogUniform(1e-5, 1), 0.000123456) == 0.000123
+    assert round_value(Choice(0.123456), 0.123456) == 0.123456

@@ -51,18 +51,23 @@ def search(options: SearchOptions) -> None:
     from heterophily.data.loading import open_graph
     from heterophily.search import search
     from heterophily.views.console import console
+    from heterophily.views.search import write_summary
     from heterophily.views.search_console import found_view
+    from heterophily.views.search_progress import Display
 
-    result = search(
-        options.model,
-        open_graph(options.source, nodes=options.nodes),
-        trials=options.trials,
-        out=options.out,
-        splits=options.splits,
-        workers=options.workers,
-        storage=options.storage,
-        seed=options.seed,
-        settings=parse_settings(options.settings),
-        write=options.settings_out,
-    )
-    console().print(found_view(result))
+    graph = open_graph(options.source, nodes=options.nodes)
+    with Display(options.trials) as display:
+        result = search(
+            options.model,
+            graph,
+            trials=options.trials,
+            out=options.out,
+            splits=options.splits,
+            workers=options.workers,
+            storage=options.storage,
+            seed=options.seed,
+            settings=parse_settings(options.settings),
+            write=options.settings_out,
+            display=display,
+        )
+    console().print(found_view(write_summary(result, options.out)))

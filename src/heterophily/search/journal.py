@@ -1,7 +1,8 @@
-"""Where a study is kept: a journal file that survives kill -9, or whatever an Optuna URL names.
+"""Storage of a study: a journal file that survives SIGKILL, or any storage that an Optuna URL names.
 
-Optuna's own file backend leaves its lock behind when its process is killed, and a line cut off by the kill
-spoils the line after it. Here the system holds the lock, and a cut line is taken away before the next one.
+Optuna's own file backend does not release its lock if its process is killed, and a line cut off by the kill
+damages the next line. Here the operating system holds the lock, and a partial line is removed before the next
+one is written.
 """
 
 from pathlib import Path
@@ -10,45 +11,47 @@ from typing import Any
 from filelock import FileLock
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+from typing_extensions import override
 
 from heterophily.core.errors import HeterophilyError
 
 
 class KernelLock(JournalFileOpenLock):
-    """A lock that ends with its process, however that ends."""
+    """A lock that the operating system releases when its process ends."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))
-        self._lock = FileLock(lock_beside(path))
+        self._lock = FileLock(lock_path(path))
 
+    @override
     def acquire(self) -> bool:
-        """Wait for the lock."""
         self._lock.acquire()
         return True
 
+    @override
     def release(self) -> None:
-        """Let go of it."""
         self._lock.release()
 
 
 class Journal(JournalFileBackend):
-    """One line of JSON per event, appended."""
+    """A file with one line of JSON per event."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path, self._held = path, KernelLock(path)
         super().__init__(str(path), lock_obj=self._held)
 
+    @override
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
-        """Add events, after a line that was cut off has been taken away."""
-        self._held.acquire()  # may be taken again by the same process
+        self._held.acquire()  # the same process may acquire it again
         try:
-            self._mend()
+            self._repair()
             super().append_logs(logs)
         finally:
             self._held.release()
 
-    def _mend(self) -> None:
+    def _repair(self) -> None:
+        """Remove a partial last line."""
         with self._path.open("rb+") as file:
             end = file.seek(0, 2)
             file.seek(max(end - 1, 0))
@@ -58,16 +61,16 @@ class Journal(JournalFileBackend):
             file.truncate(file.read().rfind(b"\n") + 1)
 
 
-def lock_beside(path: Path) -> str:
-    """The hidden lock file of a path."""
+def lock_path(path: Path) -> str:
+    """Return the path of the hidden lock file of a file."""
     return str(path.with_name(f".{path.name}.lock"))
 
 
 def open_storage(place: Path | str) -> BaseStorage:
-    """The storage at a path, or at a URL such as `sqlite:///studies.db` or `postgresql://..`."""
+    """Open the storage at a path, or at a URL such as `sqlite:///studies.db` or `postgresql://..`."""
     if isinstance(place, Path):
         return JournalStorage(Journal(place))
     try:
         return RDBStorage(place)
-    except Exception as error:  # drivers raise errors of their own
+    except Exception as error:  # database drivers raise their own errors
         raise HeterophilyError(f"cannot open the storage {place!r}: {error}") from error

@@ -1,60 +1,121 @@
-"""`search`: Optuna over the space of a recipe, or over the mechanism itself, in one or many processes.
+"""`search`: optimize the settings of a method, or the architecture itself, with Optuna.
 
-A study is in a file of the output folder, or in any storage that Optuna knows. The same call adds only the
-trials that are missing; killed processes lose nothing but the trial that they were in.
+The objective is the mean validation accuracy over a few splits, and test labels are hidden from training. The
+study is in a file of the output folder, or in any storage that Optuna supports, so several commands can share
+it. The same call adds only the missing trials, and runs that have finished are not repeated.
 """
 
 import dataclasses
 import json
-import os
-import tempfile
-import threading
-import time
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Protocol
 
 import optuna
+from optuna.trial import Trial, TrialState
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
-from heterophily.core.machine import prepare_process
+from heterophily.core.machine import choose_threads
+from heterophily.core.types import Json, JsonObject, Settings
 from heterophily.data.splits import random_splits
 from heterophily.htmp.identity import digest
 from heterophily.htmp.recipe import Recipe
-from heterophily.models.settings import tuned
-from heterophily.runs.job import absolute_path, parse_splits, split_digest
-from heterophily.runs.record import RESULTS_VERSION
+from heterophily.models.settings import merge_settings
+from heterophily.runs.execute import run_tasks
+from heterophily.runs.job import Job, absolute_path, make_job, parse_splits, split_digest
+from heterophily.runs.options import RunOptions, now
+from heterophily.runs.record import RESULTS_VERSION, Record
+from heterophily.runs.store import Store
 from heterophily.search import components
-from heterophily.search.problem import SearchProblem, SettingsSearch, with_defaults
+from heterophily.search.files import winner_path, write_trials, write_winner
+from heterophily.search.problem import Candidate, SearchProblem, SettingsSearch, with_defaults
 from heterophily.search.result import (
     SearchResult,
+    TrialResult,
     attempts_of,
     best_of,
     candidate_of,
     importances_of,
     start_of,
+    trial_result,
 )
 from heterophily.search.settings_file import check_settings
 from heterophily.search.study import (
-    Outcome,
-    Task,
-    count_begun,
-    count_missing,
+    MAX_ATTEMPTS,
+    Claims,
+    abandon_trial,
     open_study,
-    run_next,
+    suggest_value,
 )
-from heterophily.views.search import write_found, write_trials
-from heterophily.views.search_progress import Display
 
 N_SPLITS = 3  # by default
-Settings = Mapping[str, Any]
-WORDS = {
+DESCRIPTIONS = {
     "checksum": "checksum of the dataset",
     "fixed": "--set",
     "version": "version of the code, which gives other results",
 }
+
+
+class SearchDisplay(Protocol):
+    """Shows the progress of a search."""
+
+    def start(self, trials: tuple[TrialResult, ...]) -> None:
+        """Show the trials that exist."""
+
+    def update(self, trial: TrialResult, *, n_splits: int) -> None:
+        """Show a finished trial."""
+
+
+class NoDisplay:
+    """A display that shows nothing."""
+
+    def start(self, trials: tuple[TrialResult, ...]) -> None:
+        """Show nothing."""
+
+    def update(self, trial: TrialResult, *, n_splits: int) -> None:
+        """Show nothing."""
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """A search problem on the splits of a graph, and the place of its study."""
+
+    problem: SearchProblem
+    graph: Graph
+    splits: tuple[str, ...]
+    n_trials: int
+    seed: int
+    place: Path | str  # of the storage: a file or a URL
+    folder: Path
+    device: str = "auto"
+
+    @cached_property
+    def study(self) -> optuna.Study:
+        """The study, which is created if it does not exist."""
+        return open_study(self.place, f"{self.problem.name} on {self.graph.name}")
+
+    @property
+    def claims(self) -> Claims:
+        """The trials that this command can claim."""
+        is_local = isinstance(self.place, Path)
+        return Claims(self.study, self.n_trials, self.seed, self.folder, is_local)
+
+    def job(self, candidate: Candidate, split: str) -> Job:
+        """Return the job of a candidate. The i-th split has the seed `seed` + i, as in the benchmark."""
+        return make_job(
+            candidate.model,
+            self.graph,
+            split,
+            seed=self.seed + list(self.graph.splits).index(split),
+            settings=candidate.values,
+            origin="search",
+            hide_test_labels=True,
+            device=self.device,
+        )
 
 
 def search(
@@ -65,182 +126,177 @@ def search(
     out: Path | str,
     splits: str | None = None,
     workers: int = 1,
+    threads: int = 0,
     storage: str | None = None,
     seed: int = 0,
     settings: Settings | None = None,
     write: Path | str | None = None,
     device: str = "auto",
-    quiet: bool = False,
+    display: SearchDisplay | None = None,
 ) -> SearchResult:
-    """Search the settings of a model, or with the model `htmp` the mechanism, by validation accuracy.
+    """Search the settings of a model, or with the model `htmp` the architecture, by validation accuracy.
 
-    `splits` are `all`, `0-2` or `0,3`, the first three by default; `settings` are fixed and not searched.
-    The winner goes into the folder `out` and, if given, into `write`: a file of settings (.toml), of which
-    one table changes, or a recipe (.py).
+    `splits` is `all`, `0-2`, or `0,3`, by default the first three; `settings` are fixed and not searched. One
+    worker trains in this process, several workers in separate processes. The best settings are written to the
+    folder `out` and, if given, to `write`: a settings file (.toml), in which one table changes, or a Python
+    file (.py) that defines the best method.
     """
     if trials < 1 or workers < 1:
         raise HeterophilyError(f"trials and workers must be positive, got {trials} and {workers}")
     target = None if write is None else Path(write)
     graph = graph if graph.splits else graph.replace(splits=random_splits(graph))
     names = parse_splits(graph, splits) if splits else list(graph.splits)[:N_SPLITS]
-    subject = make_subject(model, {}, settings or {})
-    _check_target(subject, target)
-    folder, title = Path(out), f"{subject.name} on {graph.name}"
+    problem = make_problem(model, {}, settings or {})
+    _check_target(problem, target)
+    folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     place = storage or folder / "study.journal"
-    task = Task(subject, graph, tuple(names), trials, seed, place, title, folder, device)
-    task = dataclasses.replace(task, subject=_begin(task, model, settings or {}))
-    with Display(trials, quiet=quiet) as display:
-        _run(task, workers, display)
-    return write_found(_gather(task), folder, write=target)
+    plan = SearchPlan(problem, graph, tuple(names), trials, seed, place, folder, device)
+    plan = dataclasses.replace(plan, problem=_start_study(plan, model, settings or {}))
+    _run_trials(plan, workers, threads, display or NoDisplay())
+    return _collect_result(plan, target)
 
 
-def make_subject(model: str | Recipe, base: Settings, fixed: Settings) -> SearchProblem:
-    """What is searched: the mechanism, or the settings of a recipe."""
+def make_problem(model: str | Recipe, base: Settings, fixed: Settings) -> SearchProblem:
+    """Return the search problem: the architecture, or the settings of a method."""
     if model == components.NAME:
         return components.ArchitectureSearch(fixed)
     return SettingsSearch(absolute_path(model) if isinstance(model, str) else model, base, fixed)
 
 
-def _check_target(subject: SearchProblem, target: Path | None) -> None:
+def _check_target(problem: SearchProblem, target: Path | None) -> None:
     if target is None:
         return
-    if subject.name != components.NAME:
+    if problem.name != components.NAME:
         check_settings(target)
     elif target.suffix != ".py":
-        raise HeterophilyError(f"a recipe is written to a .py file, got {target.name!r}")
+        raise HeterophilyError(f"a method is written to a .py file, got {target.name!r}")
 
 
-def _begin(task: Task, model: str | Recipe, fixed: Settings) -> SearchProblem:
-    """Begin the study or check that it is the same; committed settings are those of its beginning."""
-    facts, study = _facts(task, fixed), open_study(task.place, task.study)
-    with task.lock:
+def _start_study(plan: SearchPlan, model: str | Recipe, fixed: Settings) -> SearchProblem:
+    """Start the study, or check that it is the same. It retains the bundled settings of its start."""
+    facts, study = _facts(plan, fixed), plan.study
+    with plan.claims.lock:
         if "facts" not in study.user_attrs:
-            study.set_user_attr("base", tuned(task.subject.name, facts["dataset"]))
-        subject = make_subject(model, study.user_attrs["base"], fixed)
+            base, _ = merge_settings(plan.problem.name, plan.graph.name)
+            study.set_user_attr("base", base)
+        problem = make_problem(model, study.user_attrs["base"], fixed)
         if "facts" not in study.user_attrs:
-            for start in subject.starts:
-                study.enqueue_trial(start, skip_if_exists=True)
+            for point in problem.starts:
+                study.enqueue_trial(point, skip_if_exists=True)
             study.set_user_attr("facts", facts)
-    _compare(study.user_attrs["facts"], facts, task)
-    return subject
+    _check_same(study.user_attrs["facts"], facts, plan.place)
+    return problem
 
 
-def _facts(task: Task, fixed: Settings) -> dict[str, Any]:
-    """What a study is about; none of it may change when it is resumed."""
-    graph = task.graph
-    assert isinstance(graph, Graph)
+def _facts(plan: SearchPlan, fixed: Settings) -> JsonObject:
+    """Return what defines a study. None of it may change when the study is resumed."""
+    graph = plan.graph
     facts = {
-        "model": task.subject.name,
-        "recipe": digest(task.subject.identity),
+        "model": plan.problem.name,
+        "recipe": digest(plan.problem.identity),
         "dataset": graph.name,
         "checksum": graph.checksum,
-        "splits": {name: split_digest(graph.split(name)) for name in task.splits},
-        "seed": task.seed,
+        "splits": {name: split_digest(graph.split(name)) for name in plan.splits},
+        "seed": plan.seed,
         "fixed": dict(fixed),
         "version": RESULTS_VERSION,
     }
-    plain: dict[str, Any] = json.loads(json.dumps(facts))
+    plain: JsonObject = json.loads(json.dumps(facts))
     return plain
 
 
-def _compare(old: Settings, new: Settings, task: Task) -> None:
-    begun = {"version": 1, **old}  # the first version did not say so
-    changed = [WORDS.get(name, name) for name in new if begun.get(name) != new[name]]
+def _check_same(old: Mapping[str, Json], new: JsonObject, place: Path | str) -> None:
+    started = {"version": 1, **old}  # studies of the first version do not contain it
+    changed = [DESCRIPTIONS.get(name, name) for name in new if started.get(name) != new[name]]
     if changed:
         raise HeterophilyError(
-            f"the study in {task.place} was begun with another {', '.join(changed)}; give the same "
-            "again to resume it, or choose another --out or --storage"
+            f"the study in {place} was started with another {', '.join(changed)}; use the same values to "
+            "resume it, or choose another --out or --storage"
         )
 
 
-def _run(task: Task, workers: int, display: Display) -> None:
-    """Run the trials that are missing."""
-    study = open_study(task.place, task.study)
-    display.begin(attempts_of(study))
-    while True:
-        before = count_begun(study)  # first: another command may claim the last trial in between
-        missing = count_missing(study, task)
-        if missing <= 0:
-            return
-        for outcome in _outcomes(task, missing, workers):
-            if outcome is None:
-                display.say("a worker was killed; its trial is tried again")
-            else:
-                display.show(outcome, n_splits=len(task.splits))
-        if count_begun(study) == before:
-            raise HeterophilyError("workers die before they begin; try fewer --workers")
+def _run_trials(plan: SearchPlan, workers: int, threads: int, display: SearchDisplay) -> None:
+    """Run the missing trials, also those that another command abandons meanwhile."""
+    display.start(attempts_of(plan.study))
+    store = Store((plan.folder / "runs").resolve())
+    engine = "inline" if workers == 1 else "local"
+    n_threads = choose_threads(threads, workers=workers)
+    options = RunOptions(now(), n_threads, attempts=MAX_ATTEMPTS)
+    while plan.claims.count_missing() > 0:
+        tasks = _trial_tasks(plan)
+        for trial in run_tasks(tasks, store, workers=workers, options=options, engine=engine):
+            display.update(trial, n_splits=len(plan.splits))
 
 
-def _outcomes(task: Task, missing: int, workers: int) -> Iterator[Outcome | None]:
-    """The outcomes of trials as they come, None if a worker died."""
-    if workers == 1:
-        for _ in range(missing):
-            outcome = run_next(task)
-            if outcome is None:
-                return
-            yield outcome
-        return
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    with tempfile.TemporaryDirectory() as aside:
-        try:
-            yield from _parallel(task, missing, workers, Path(aside))
-        except TerminatedWorkerError:
-            yield None
+def _trial_tasks(plan: SearchPlan) -> Iterator[Generator[Job, Record, TrialResult]]:
+    """Claim one trial after another, until there are enough."""
+    while (trial := plan.claims.claim_trial()) is not None:
+        yield trial_task(plan, trial)
 
 
-def _parallel(task: Task, missing: int, workers: int, aside: Path) -> Iterator[Outcome]:
-    import joblib
-
-    assert isinstance(task.graph, Graph)
-    sent = dataclasses.replace(task, graph=task.graph.save(aside / "graph.safetensors"))
-    count = max(2, min(workers, missing))  # joblib runs a single job in this process
-    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
-        pool = joblib.Parallel(n_jobs=count, return_as="generator_unordered", pre_dispatch=count)
-        for outcome in pool(joblib.delayed(_in_worker)(sent) for _ in range(missing)):
-            if outcome is not None:
-                yield outcome
-
-
-def _in_worker(task: Task) -> Outcome | None:
-    prepare_process(1)
-    _follow_parent()
-    return run_next(task)
+def trial_task(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, TrialResult]:
+    """Run a trial and store its result in the study. An interrupted trial is tried again."""
+    value, state = None, TrialState.FAIL
+    try:
+        value = yield from _mean_accuracy(plan, trial)
+        state = TrialState.COMPLETE
+    except optuna.TrialPruned:
+        state = TrialState.PRUNED
+    except (KeyboardInterrupt, GeneratorExit):
+        abandon_trial(plan.study, trial.number, reason="interrupted", n_lost=0)
+        raise
+    except Exception as error:  # any failure is stored, and the search continues
+        trial.set_user_attr("reason", str(error) or type(error).__name__)
+    return trial_result(plan.study.tell(trial, value, state=state))
 
 
-@cache
-def _follow_parent() -> None:
-    """End this process once the one that started it is gone, or it would go on unseen."""
-    parent = os.getppid()
+def _mean_accuracy(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, float]:
+    """Return the mean validation accuracy. It is reported after every split, for pruning."""
+    space = plan.problem.space
+    candidate = plan.problem.candidate(lambda name: suggest_value(trial, name, space[name]))
+    accuracies: list[float] = []
+    for step, split in enumerate(plan.splits):
+        record = yield plan.job(candidate, split)
+        if not record.done:
+            raise HeterophilyError(_short_reason(record))
+        accuracies.append(record.score("val"))
+        trial.set_user_attr("accuracies", accuracies)
+        trial.report(fmean(accuracies), step)
+        if step + 1 < len(plan.splits) and trial.should_prune():
+            raise optuna.TrialPruned
+    return fmean(accuracies)
 
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+def _short_reason(record: Record) -> str:
+    lines = record.reason.strip().splitlines()
+    return lines[-1] if lines else record.status
 
 
-def _gather(task: Task) -> SearchResult:
-    study: optuna.Study = open_study(task.place, task.study)
-    subject, attempts = task.subject, attempts_of(study)
-    facts = study.user_attrs["facts"]
-    write_trials(attempts, list(facts["splits"]), task.folder / "trials.csv")
+def _collect_result(plan: SearchPlan, target: Path | None) -> SearchResult:
+    study, problem = plan.study, plan.problem
+    attempts, facts = attempts_of(study), study.user_attrs["facts"]
+    files = {"trials": plan.folder / "trials.csv"}
+    write_trials(attempts, list(facts["splits"]), files["trials"])
     best = best_of(attempts)
-    winner = candidate_of(subject, best)
-    if subject.name == components.NAME:
+    winner = candidate_of(problem, best)
+    if problem.name == components.NAME:
         name = f"{components.NAME}-{facts['dataset']}"
         winner = dataclasses.replace(winner, recipe=with_defaults(winner, name=name))
-    return SearchResult(
-        model=subject.name,
+    result = SearchResult(
+        model=problem.name,
         dataset=facts["dataset"],
         recipe=winner.recipe,
         settings=winner.settings,
         preset=winner.preset,
         best=best,
-        start=start_of(attempts, subject.starts[0]),
+        start=start_of(attempts, problem.starts[0]),
         attempts=attempts,
         importances=importances_of(study),
         facts=facts,
+        files=files,
     )
+    for key, path in (("winner", winner_path(result, plan.folder)), ("written", target)):
+        if path is not None:
+            files[key] = write_winner(result, path)
+    return result

@@ -26,6 +26,12 @@ class Candidate:
     recipe: Recipe
     settings: Mapping[str, Any] = field(default_factory=dict)
     preset: str = "published"
+    source: str = ""  # name or file from which other processes load the recipe, if there is one
+
+    @property
+    def model(self) -> str | Recipe:
+        """The recipe as other processes can load it."""
+        return self.source or self.recipe
 
     @property
     def values(self) -> dict[str, Any]:
@@ -98,7 +104,7 @@ class SettingsSearch:
     @property
     def space(self) -> dict[str, Space]:
         """The recipe's space without what is fixed, wide enough for the committed settings."""
-        return {name: including(self.recipe.space[name], v) for name, v in self._start.items()}
+        return {name: widen_space(self.recipe.space[name], v) for name, v in self._start.items()}
 
     @property
     def starts(self) -> list[dict[str, Any]]:
@@ -109,10 +115,11 @@ class SettingsSearch:
         """The recipe with an answer for every setting of the space."""
         settings = {**self.given, **{name: ask(name) for name in self.space}}
         preset = str(settings.pop("preset", "published"))
-        return Candidate(self.recipe, settings, preset)
+        source = self.model if isinstance(self.model, str) else ""
+        return Candidate(self.recipe, settings, preset, source)
 
 
-def including(space: Any, value: Any) -> Space:
+def widen_space(space: Any, value: Any) -> Space:
     """The space, widened where a value lies outside."""
     if isinstance(space, Choice):
         return space if value in space.values else Choice(*space.values, value)
@@ -122,7 +129,7 @@ def including(space: Any, value: Any) -> Space:
     return space if space.low <= value <= space.high else kind(low, high)
 
 
-def three_digits(space: Space, value: Any) -> Any:
+def round_value(space: Space, value: Any) -> Any:
     """A value as it is tried: numbers of a range with three digits, which is all that a search can tell."""
     return float(f"{value:.3g}") if isinstance(space, Uniform) else value
 

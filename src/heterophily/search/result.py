@@ -11,8 +11,8 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.htmp.recipe import Recipe
-from heterophily.search.problem import Candidate, SearchProblem, three_digits
-from heterophily.search.study import is_void, word_of
+from heterophily.search.problem import Candidate, SearchProblem, round_value
+from heterophily.search.study import is_abandoned, trial_state
 
 ABSENT = "-"  # of a question that a trial was not asked
 
@@ -60,13 +60,16 @@ class SearchResult:
 def attempts_of(study: optuna.Study) -> tuple[TrialResult, ...]:
     """All trials that count."""
     trials = study.get_trials(deepcopy=False)
-    return tuple(_attempt(t) for t in trials if t.state != TrialState.WAITING and not is_void(t))
+    return tuple(
+        trial_result(t) for t in trials if t.state != TrialState.WAITING and not is_abandoned(t)
+    )
 
 
-def _attempt(trial: FrozenTrial) -> TrialResult:
+def trial_result(trial: FrozenTrial) -> TrialResult:
+    """Return a trial as plain data."""
     return TrialResult(
         number=trial.number,
-        state=word_of(trial),
+        state=trial_state(trial),
         value=trial.value,
         accuracies=tuple(trial.user_attrs.get("accuracies", ())),
         seconds=trial.duration.total_seconds() if trial.duration else 0.0,
@@ -92,7 +95,7 @@ def start_of(attempts: Sequence[TrialResult], answers: Mapping[str, Any]) -> Tri
 
 def candidate_of(subject: SearchProblem, attempt: TrialResult) -> Candidate:
     """What a trial tried."""
-    return subject.candidate(lambda name: three_digits(subject.space[name], attempt.answers[name]))
+    return subject.candidate(lambda name: round_value(subject.space[name], attempt.answers[name]))
 
 
 def importances_of(study: optuna.Study) -> dict[str, float]:

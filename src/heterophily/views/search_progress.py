@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from heterophily.search.result import TrialResult
-from heterophily.search.study import Outcome
 
 
 class Display:
@@ -36,47 +35,49 @@ class Display:
     def __exit__(self, *reason: Any) -> None:
         self.bar.stop()
 
-    def begin(self, attempts: Sequence[TrialResult]) -> None:
-        """Take note of the trials that are there."""
-        self.done = len(attempts)
-        self.failed = sum(a.state == "failed" for a in attempts)
-        self.best = max((a.value or -1.0 for a in attempts if a.state == "done"), default=-1.0)
-        self.bar.update(self.task, completed=self.done, description=self._words())
-        if attempts:
-            self.say(f"{self.done} of {self.total} trials are there already{self._words()}")
-
-    def show(self, outcome: Outcome, *, n_splits: int) -> None:
-        """Take note of a trial."""
-        self.done += 1
-        self.failed += outcome.state == "failed"
-        value = outcome.value if outcome.state == "done" and outcome.value is not None else -1.0
-        better = value > self.best
-        self.best = max(value, self.best)
-        self.bar.update(self.task, completed=self.done, description=self._words())
-        if not self.live or better or outcome.state == "failed":
-            count = f"[{self.done}/{self.total}] "
-            self.say(
-                count + sentence(outcome, n_splits=n_splits) + (", the best" if better else "")
+    def start(self, trials: Sequence[TrialResult]) -> None:
+        """Show the trials that exist."""
+        self.done = len(trials)
+        self.failed = sum(trial.state == "failed" for trial in trials)
+        self.best = max((t.value or -1.0 for t in trials if t.state == "done"), default=-1.0)
+        self.bar.update(self.task, completed=self.done, description=self._progress_text())
+        if trials:
+            self.print_line(
+                f"{self.done} of {self.total} trials are there already{self._progress_text()}"
             )
 
-    def say(self, text: str) -> None:
+    def update(self, trial: TrialResult, *, n_splits: int) -> None:
+        """Show a finished trial."""
+        self.done += 1
+        self.failed += trial.state == "failed"
+        value = trial.value if trial.state == "done" and trial.value is not None else -1.0
+        better = value > self.best
+        self.best = max(value, self.best)
+        self.bar.update(self.task, completed=self.done, description=self._progress_text())
+        if not self.live or better or trial.state == "failed":
+            count = f"[{self.done}/{self.total}] "
+            self.print_line(
+                count + format_trial(trial, n_splits=n_splits) + (", the best" if better else "")
+            )
+
+    def print_line(self, text: str) -> None:
         """One line."""
         if self.live:
             self.bar.console.print(text, markup=False, highlight=False)
         elif not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
-    def _words(self) -> str:
+    def _progress_text(self) -> str:
         failed = f", {self.failed} failed" if self.failed else ""
         return failed + ("" if self.best < 0 else f", best {self.best:.2%}")
 
 
-def sentence(outcome: Outcome, *, n_splits: int) -> str:
-    """What came of a trial."""
-    start = f"trial {outcome.number}: "
-    if outcome.state == "failed":
-        return f"{start}failed, {outcome.reason.strip().splitlines()[-1]}"
-    if outcome.state == "pruned":
-        after = f"pruned after {outcome.n_splits} of {n_splits} splits"
-        return f"{start}{after}, validation {outcome.value:.2%}, {outcome.seconds:.1f} s"
-    return f"{start}validation {outcome.value:.2%}, {outcome.seconds:.1f} s"
+def format_trial(trial: TrialResult, *, n_splits: int) -> str:
+    """Describe a finished trial in one line."""
+    start = f"trial {trial.number}: "
+    if trial.state == "failed":
+        return f"{start}failed, {trial.reason.strip().splitlines()[-1]}"
+    if trial.state == "pruned":
+        after = f"pruned after {len(trial.accuracies)} of {n_splits} splits"
+        return f"{start}{after}, validation {trial.value:.2%}, {trial.seconds:.1f} s"
+    return f"{start}validation {trial.value:.2%}, {trial.seconds:.1f} s"
