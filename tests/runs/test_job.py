@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from heterophily import HeterophilyError, Split
-from heterophily.bench.plan import DATASETS, MODELS, parse_names, plan
+from heterophily.bench.plan import DATASETS, MODELS, plan
+from heterophily.commands.options import parse_names
 from heterophily.data import published as paper
 from heterophily.data.loading import load
 from heterophily.htmp.identity import identity_of, user_code
@@ -91,7 +92,7 @@ def test_names_are_listed_once_in_the_order_given(text, wanted):
 
 
 def test_no_name_is_refused():
-    with refused("expected comma-separated names or all, got ','"):
+    with refused("expected a comma-separated list of names or 'all', got ','"):
         parse_names(",", ["x"])
 
 

@@ -81,12 +81,3 @@ def _check_distinct(kind: str, names: Mapping[str, str]) -> None:
             raise HeterophilyError(
                 f'two {kind} have the name "{name}": {owners[name]} and {path}; rename one of them'
             )
-
-
-def parse_names(text: str, everything: Iterable[str]) -> list[str]:
-    """Return the names in `all` or a comma-separated list, without repetition."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    expanded = [n for name in names for n in (everything if name == "all" else (name,))]
-    if not expanded:
-        raise HeterophilyError(f"expected comma-separated names or all, got {text!r}")
-    return list(dict.fromkeys(expanded))

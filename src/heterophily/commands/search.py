@@ -31,6 +31,11 @@ class SearchOptions:
         str | None, "Splits such as `0-2` or `0,3`, or `all`; the first three by default."
     ] = None
     workers: Annotated[int, Option(min=1), "Number of trials at the same time."] = 1
+    threads: Annotated[
+        int,
+        Option(min=0),
+        "Number of PyTorch threads per trial; 0 for an equal share of the cores.",
+    ] = 0
     storage: Annotated[str | None, "URL of an Optuna storage that several machines share."] = None
     seed: Annotated[int, "Seed of the sampler and of training."] = 0
     settings_out: Annotated[
@@ -64,6 +69,7 @@ def search(options: SearchOptions) -> None:
             out=options.out,
             splits=options.splits,
             workers=options.workers,
+            threads=options.threads,
             storage=options.storage,
             seed=options.seed,
             settings=parse_settings(options.settings),

@@ -15,6 +15,7 @@ from statistics import fmean
 from typing import Protocol
 
 import optuna
+import torch
 from optuna.trial import Trial, TrialState
 
 from heterophily.core.errors import HeterophilyError
@@ -222,6 +223,8 @@ def _run_trials(plan: SearchPlan, workers: int, threads: int, display: SearchDis
     store = Store((plan.folder / "runs").resolve())
     engine = "inline" if workers == 1 else "local"
     n_threads = choose_threads(threads, workers=workers)
+    if threads and engine == "inline":
+        torch.set_num_threads(threads)
     options = RunOptions(now(), n_threads, attempts=MAX_ATTEMPTS)
     while plan.claims.count_missing() > 0:
         tasks = _trial_tasks(plan)
