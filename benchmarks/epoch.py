@@ -142,11 +142,13 @@ def compare(
     import pyg
     from densely import densely
 
+    from heterophily.htmp.method import settings_of
+
     result, few = {}, max(3, count // 4)
     # PyTorch warns for each new CSR tensor that the layout is in beta state.
     warnings.filterwarnings("ignore", message="Sparse")
     if model in pyg.MODELS:
-        theirs = pyg.pyg_epoch(model, graph, network.recipe.settings)
+        theirs = pyg.pyg_epoch(model, graph, settings_of(network.method))
         result["pyg"] = ratio(epoch, theirs, few)
     if graph.n_nodes * max(graph.n_nodes, graph.n_features) <= MAX_DENSE_ENTRIES:
 

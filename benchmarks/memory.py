@@ -21,7 +21,7 @@ def main() -> None:
     from heterophily.models import PUBLISHED
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", nargs="*", default=[recipe.name for recipe in PUBLISHED])
+    parser.add_argument("--models", nargs="*", default=[method.name for method in PUBLISHED])
     parser.add_argument("--graphs", nargs="*", default=GRAPHS)
     parser.add_argument("--cell", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()

@@ -21,9 +21,7 @@ TIER_OF = {package: number for number, tier in enumerate(TIERS) for package in t
 FORBIDDEN = {("htmp", "data")}  # below, but no part needs a dataset
 MODULES = sorted(SOURCE.glob("*/**/*.py"))
 # Pairs of modules that still import upward; the list only gets shorter.
-EXCEPTIONS: dict[str, set[str]] = {
-    "training/estimator.py": {"search"},
-}
+EXCEPTIONS: dict[str, set[str]] = {}
 
 
 def imported_modules(path: Path, *, top_level: bool = False) -> set[str]:

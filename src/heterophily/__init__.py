@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from heterophily.data.splits import random_splits as random_splits
     from heterophily.data.synthetic import synthetic_benchmark as synthetic_benchmark
     from heterophily.data.synthetic import synthetic_graph as synthetic_graph
-    from heterophily.htmp.recipe import Recipe as Recipe
+    from heterophily.htmp.architecture import Architecture as Architecture
+    from heterophily.htmp.method import CustomMethod as CustomMethod
+    from heterophily.htmp.method import Method as Method
+    from heterophily.htmp.method import define_method as define_method
     from heterophily.models import REGISTRY as REGISTRY
     from heterophily.models import register as register
     from heterophily.models.building import EdgeIndexAdapter as EdgeIndexAdapter
@@ -37,7 +40,10 @@ _LAZY_IMPORTS = {
     "HeterophilyError": "core.errors",
     "NodeClassifier": "training.estimator",
     "REGISTRY": "models",
-    "Recipe": "htmp.recipe",
+    "Architecture": "htmp.architecture",
+    "CustomMethod": "htmp.method",
+    "Method": "htmp.method",
+    "define_method": "htmp.method",
     "Split": "core.graph",
     "build": "models.building",
     "diagnose": "analysis.diagnosis",

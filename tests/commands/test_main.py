@@ -237,13 +237,15 @@ def test_show_prints_one_method(output):
     assert json.loads(output("show", "h2gcn", "--json"))["settings"]["second_hop"] == "strict"
 
 
-def test_a_recipe_in_a_file_is_a_model_like_any_other(output, tmp_path, monkeypatch):
+def test_a_method_in_a_file_is_a_model_like_any_other(output, tmp_path, monkeypatch):
     monkeypatch.setattr("heterophily.models.REGISTRY", dict(REGISTRY))
     path = tmp_path / "mine.py"
     path.write_text(
-        "from dataclasses import replace\n"
+        "from heterophily import define_method\n"
         "from heterophily.models.gcn import GCN\n"
-        "MINE = replace(GCN, name='mine')\n"
+        "@define_method\n"
+        "class Mine(GCN):\n"
+        "    name = 'mine'\n"
     )
     assert "mine" in [row["name"] for row in json.loads(output("models", path, "--json"))]
     assert "Kipf" in output("show", path)

@@ -3,7 +3,7 @@
 import pytest
 
 from heterophily import HeterophilyError
-from heterophily.core.spaces import Choice, LogUniform, Uniform
+from heterophily.core.spaces import Choice, Range
 
 
 def test_a_choice_keeps_its_values():
@@ -14,8 +14,8 @@ def test_a_choice_keeps_its_values():
     ("make", "words"),
     [
         (Choice, "at least one value"),
-        (lambda: Uniform(2, 1), "low < high, got 2 and 1"),
-        (lambda: LogUniform(0, 1), "low > 0, got 0"),
+        (lambda: Range(2, 1), "low < high, got 2 and 1"),
+        (lambda: Range(0, 1, log=True), "low > 0, got 0"),
     ],
 )
 def test_an_empty_space_is_refused(make, words):

@@ -1,6 +1,6 @@
 """Check that a benchmark planned by this code recognizes every stored run as finished.
 
-`keys.json` lists the runs of `docs/results/runs.jsonl`: per model and dataset the digest of the recipe, and
+`keys.json` lists the runs of `docs/results/runs.jsonl`: per model and dataset the digest of the method, and
 per split and seed the key of the run. It is the reference for code that computes keys differently and
 assigns new keys to the stored records. The tests compare the plan with the records, not with `keys.json`, so
 they remain valid after such a change.
@@ -22,7 +22,8 @@ import pytest
 from heterophily.bench.plan import MODELS, plan
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.identity import identity_of
-from heterophily.models import find_recipe
+from heterophily.htmp.method import make_method
+from heterophily.models import find_method
 from heterophily.models.settings import tuned
 from heterophily.runs.options import RunOptions, now
 from heterophily.runs.record import _current_identity, read_records, write_record
@@ -42,7 +43,7 @@ def finished(folder, job):
 
 def recipe_digest(model, dataset):
     """Return the digest of a model with the bundled settings for a dataset."""
-    return identity_of(find_recipe(model).with_settings(**tuned(model, dataset)))
+    return identity_of(make_method(find_method(model), tuned(model, dataset)))
 
 
 FILE = Path(__file__).with_name("keys.json")
@@ -102,13 +103,13 @@ def test_plan_finds_every_stored_record_as_finished(real_graph, tmp_path):
 @pytest.mark.real
 def test_records_are_recognized_after_a_part_was_renamed(real_graph, tmp_path):
     before = {record.identity for record in stored()}
-    SymmetricMean.__qualname__ = "SymmetricallyNormalized"
+    SymmetricMean.__name__ = "SymmetricallyNormalized"
     _current_identity.cache_clear()
     try:
         assert {record.identity for record in stored()} != before
         test_plan_finds_every_stored_record_as_finished(real_graph, tmp_path)
     finally:
-        SymmetricMean.__qualname__ = "SymmetricMean"
+        SymmetricMean.__name__ = "SymmetricMean"
         _current_identity.cache_clear()
 
 

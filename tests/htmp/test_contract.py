@@ -1,11 +1,12 @@
-"""What every recipe of the registry must satisfy; a new entry is tested without writing a test."""
+"""What every method of the registry must satisfy; a new entry is tested without writing a test."""
 
 import numpy as np
 import pytest
 import torch
 
 from heterophily import Graph, HeterophilyError, Split, build
-from heterophily.htmp.recipe import COMMON
+from heterophily.core.spaces import setting_infos
+from heterophily.htmp.method import equation_of, reference_settings, search_space, summary_of
 from heterophily.models import CLASSICS, PUBLISHED, REGISTRY
 from heterophily.views.fidelity import page
 
@@ -34,37 +35,42 @@ def random_edges(seed=0):
 GRAPHS = {"with an isolated node": random_edges(), "without edges": []}
 
 
-def evaluated(recipe, graph, *, seed=0, **settings):
+def evaluated(method, graph, *, seed=0, **settings):
     torch.manual_seed(seed)
-    return build(recipe, graph, **settings).eval()
+    return build(method, graph, **settings).eval()
 
 
-@pytest.fixture(params=ENTRIES, ids=lambda recipe: recipe.name)
-def recipe(request):
+@pytest.fixture(params=ENTRIES, ids=lambda method: method.name)
+def method(request):
     return request.param
 
 
 def test_the_table_has_twenty_methods_and_four_classics():
     assert len(PUBLISHED) == 20
-    assert [recipe.name for recipe in CLASSICS] == ["gcn+", "sage+", "gat+", "linkx"]
+    assert [method.name for method in CLASSICS] == ["gcn+", "sage+", "gat+", "linkx"]
 
 
-def test_a_recipe_declares_its_facts(recipe):
-    assert recipe.title
-    assert recipe.equation
-    assert recipe.paper[-4:].isdigit()
-    known = {*COMMON, *recipe.settings}
-    assert recipe.space
-    assert set(recipe.space) <= known
-    assert set(recipe.reference) <= known
+def test_a_method_declares_its_facts(method):
+    assert method.title
+    assert summary_of(method).endswith(".")
+    assert equation_of(method)
+    assert method.paper[-4:].isdigit()
+    assert search_space(method)
+    assert set(reference_settings(method)) <= set(setting_infos(method))
+
+
+def test_equal_settings_give_equal_architectures(method):
+    assert method() == method()
+    assert method().architecture() == method().architecture()
+    assert hash(method()) == hash(method())
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("edges", GRAPHS.values(), ids=GRAPHS)
-def test_logits_are_finite_and_every_weight_gets_a_gradient(recipe, edges, preset):
+def test_logits_are_finite_and_every_weight_gets_a_gradient(method, edges, preset):
     graph = graph_of(edges)
     torch.manual_seed(0)
-    network = build(recipe, graph, preset=preset)
+    network = build(method, graph, preset=preset)
     nodes = graph.split("0").train
     network.initialize_states(graph, nodes)
     network.zero_grad()
@@ -77,29 +83,29 @@ def test_logits_are_finite_and_every_weight_gets_a_gradient(recipe, edges, prese
         assert parameter.grad.isfinite().all(), name
 
 
-def test_weights_move_the_logits(recipe):
+def test_weights_move_the_logits(method):
     graph = graph_of(random_edges())
-    network = evaluated(recipe, graph)
+    network = evaluated(method, graph)
     (network(graph) * torch.randn(N, K)).sum().backward()
     heard = [p.grad is not None and bool(p.grad.any()) for p in network.parameters()]
     assert sum(heard) > 0.5 * len(heard)
 
 
-def test_the_same_seed_gives_the_same_scores(recipe):
+def test_the_same_seed_gives_the_same_scores(method):
     graph = graph_of(random_edges())
-    first, again = (evaluated(recipe, graph, seed=3)(graph) for _ in range(2))
+    first, again = (evaluated(method, graph, seed=3)(graph) for _ in range(2))
     assert torch.equal(first, again)
 
 
-def test_relabelling_nodes_relabels_scores(recipe):
-    if recipe.name in ORDER_MATTERS:
+def test_relabelling_nodes_relabels_scores(method):
+    if method.name in ORDER_MATTERS:
         pytest.skip("ties are broken by node number, as the method says")
     edges = random_edges()
     graph = graph_of(edges)
     order = np.random.default_rng(1).permutation(N)
     place = np.argsort(order)
     moved = Graph.from_edges(place[edges], graph.features[order], labels=graph.labels[order])
-    network, other = evaluated(recipe, graph), evaluated(recipe, moved)
+    network, other = evaluated(method, graph), evaluated(method, moved)
     other.load_state_dict(permuted(network, order, moved))
     torch.testing.assert_close(other(moved), network(graph)[order], rtol=1e-4, atol=1e-5)
 
@@ -111,30 +117,30 @@ def permuted(network, order, moved):
         if value.dim() and value.shape[0] == N and name != "head.weight":
             state[name] = value[torch.as_tensor(order)]
         if name.endswith(".mask"):
-            fresh = build(network.recipe.name, moved).state_dict()
+            fresh = build(network.method.name, moved).state_dict()
             state[name] = fresh[name]
     return state
 
 
-def test_saving_and_loading_changes_nothing(recipe, tmp_path):
+def test_saving_and_loading_changes_nothing(method, tmp_path):
     graph = graph_of(random_edges())
-    network, other = evaluated(recipe, graph, seed=0), evaluated(recipe, graph, seed=1)
+    network, other = evaluated(method, graph, seed=0), evaluated(method, graph, seed=1)
     torch.save(network.state_dict(), tmp_path / "weights.pt")
     other.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
     assert torch.equal(network(graph), other(graph))
 
 
-def test_sparse_features_give_the_same_scores_as_dense_ones(recipe):
+def test_sparse_features_give_the_same_scores_as_dense_ones(method):
     dense, sparse = graph_of(random_edges()), graph_of(random_edges(), sparse=True)
     assert sparse.is_sparse
-    scores = [evaluated(recipe, graph)(graph) for graph in (dense, sparse)]
+    scores = [evaluated(method, graph)(graph) for graph in (dense, sparse)]
     torch.testing.assert_close(*scores, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("norm", ["batch", "layer"])
-def test_any_recipe_takes_a_norm_residual_connections_and_an_input_layer(recipe, norm):
+def test_any_method_takes_a_norm_residual_connections_and_an_input_layer(method, norm):
     graph = graph_of(random_edges())
-    network = build(recipe, graph, norm=norm, residual=True, input_layer=True)
+    network = build(method, graph, norm=norm, residual=True, input_layer=True)
     assert network(graph).isfinite().all()
     assert any("residual" in name for name, _ in network.named_parameters())
 
@@ -147,7 +153,7 @@ def test_an_unknown_setting_is_refused_with_a_hint():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"width": 0}, "width must be positive, got 0"),
+        ({"width": 0}, "width must be at least 1, got 0"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1"),
         ({"norm": "group"}, "norm must be one of none, batch, layer"),
         ({"preset": "other"}, 'unknown preset "other"'),
@@ -158,5 +164,5 @@ def test_a_wrong_value_is_refused(settings, words):
         build("gcn", graph_of([]), **settings)
 
 
-def test_the_fidelity_page_is_printed_from_the_recipes(pytestconfig):
+def test_the_fidelity_page_is_printed_from_the_methods(pytestconfig):
     assert (pytestconfig.rootpath / "docs/fidelity.md").read_text() == page()

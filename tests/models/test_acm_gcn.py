@@ -78,7 +78,7 @@ def test_the_reference_adds_a_self_loop(graph, dense, agree):
 @pytest.mark.parametrize(("structure", "norm"), [(False, "sum"), (True, "none")])
 def test_features_are_divided_by_their_sum_unless_structure_is_heard(graph, structure, norm):
     network = build("acm-gcn", graph, structure_channel=structure)
-    assert network.recipe.settings["feature_norm"] == norm
+    assert network.architecture.feature_norm == norm
 
 
 def test_sparse_features_are_divided_by_their_sum(small_graph, dense, agree):
@@ -89,7 +89,7 @@ def test_sparse_features_are_divided_by_their_sum(small_graph, dense, agree):
 
 def test_another_feature_norm_may_be_chosen(graph):
     network = build("acm-gcn", graph, structure_channel=True, feature_norm="l2")
-    assert network.recipe.settings["feature_norm"] == "l2"
+    assert network.architecture.feature_norm == "l2"
 
 
 def test_logits_are_not_negative_if_relu_comes_after(graph):

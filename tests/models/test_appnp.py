@@ -89,4 +89,4 @@ def test_only_the_first_layer_decays(graph):
      ("n_layers", 10), ("learning_rate", 0.01)],
 )  # fmt: skip
 def test_the_defaults_are_those_of_the_authors(graph, setting, value):
-    assert build("appnp", graph).recipe.settings[setting] == value
+    assert getattr(build("appnp", graph).method, setting) == value

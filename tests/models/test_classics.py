@@ -43,7 +43,7 @@ def normalise(layer, z):
 
 
 def transcribe(network, graph, dense, p=0.0, q=0.0):
-    f, message = dense.filters(graph), MESSAGES[network.recipe.name]
+    f, message = dense.filters(graph), MESSAGES[network.method.name]
     (entry,) = network.encoder.dense
     z = torch.relu(dense.drop(f.X, p) @ entry.weight + entry.bias)
     for layer in network.stacks[0]:

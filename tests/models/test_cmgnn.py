@@ -12,11 +12,20 @@ from torch.nn import functional as F
 from heterophily import HeterophilyError
 from heterophily.htmp.belief import CompatibilityEstimate
 from heterophily.htmp.losses import Discrimination
+from heterophily.htmp.method import make_method
 from heterophily.models.building import build
-from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
+from heterophily.models.cmgnn import CMGNN, ablation_variants
 
 P, K, N = 0.4, 3, 20
+WITHOUT_SUPPLEMENT = "without supplementary messages"
+WITHOUT_DISCRIMINATION = "without discrimination loss"
+WITHOUT_BOTH = "without both"
 SUPPLEMENTARY_LABELS = ("predicted", "masked", "true")
+
+
+def variant(name, **settings):
+    """Return a variant of the ablation study."""
+    return ablation_variants(CMGNN(width=5, **settings))[name]
 
 
 def one_hot(graph, train, soft):
@@ -121,8 +130,9 @@ def similarity_of(m, z):
 def believing(graph, train, dense):
     """A network that has taken up predictions once, and Ĉ, M̂ and B_sup beside it."""
 
-    def make(model="cmgnn", **settings):
-        network = build(model, graph, width=5, **settings)
+    def make(name="", **settings):
+        method = variant(name, **settings) if name else make_method(CMGNN, {"width": 5, **settings})
+        network = build(method, graph)
         network.initialize_states(graph, train)
         logits = 2 * torch.randn(N, K)
         network.update_states(graph, logits)
@@ -218,10 +228,10 @@ def test_two_dropouts_are_one_of_their_joint_rate():
 
 def test_the_reference_has_every_quirk_of_the_program(small_graph):
     network = build("cmgnn", small_graph(), preset="reference", structure=True)
-    recipe = network.recipe
-    assert recipe.belief == CompatibilityEstimate("true", "positions", "overwritten", "training")
-    assert recipe.encoder.structure_dropout == "double"
-    assert recipe.settings["loss"] == "ce_of_probabilities"
+    (estimate,) = network.architecture.states
+    assert estimate == CompatibilityEstimate("true", "positions", "overwritten", "training")
+    assert network.architecture.encoder.structure_dropout == "double"
+    assert network.method.loss == "ce_of_probabilities"
     assert network.learns_from_training
     assert not build("cmgnn", small_graph()).learns_from_training
 
@@ -312,7 +322,7 @@ def test_the_forward_pass_hides_what_the_loss_asks_for(small_graph, dense):
 def test_other_nodes_are_hidden_in_every_step_and_none_in_evaluation(small_graph):
     graph = small_graph()
     train = graph.split("0").train
-    network = build("cmgnn", graph, width=5, supplementary_labels="masked", hidden_share=0.25)
+    network = build("cmgnn", graph, width=5, supplementary_labels="masked", masked_fraction=0.25)
     network.initialize_states(graph, train)
     drawn = [network.mind.hide() for _ in range(200)]
     share = torch.stack(drawn)[:, train].double().mean(dim=0)
@@ -359,7 +369,7 @@ def without_both(network, graph, train, dense):
 
 @pytest.mark.parametrize("structure", [False, True])
 def test_without_both_there_are_no_prototypes(graph, train, dense, agree, structure):
-    network = build(WITHOUT_BOTH, graph, width=5, structure=structure, dropout=0.0)
+    network = build(variant(WITHOUT_BOTH, structure=structure, dropout=0.0), graph)
     network.initialize_states(graph, train)
     agree(
         network, graph, lambda: without_both(network, graph, train, dense),
@@ -372,7 +382,7 @@ def test_without_both_there_are_no_prototypes(graph, train, dense, agree, struct
 def test_without_supplement_and_weight_there_are_no_prototypes_either(
     graph, train, dense, agree, believing
 ):
-    network = build(WITHOUT_SUPPLEMENT, graph, width=5, discrimination_weight=0.0, dropout=0.0)
+    network = build(variant(WITHOUT_SUPPLEMENT, discrimination_weight=0.0, dropout=0.0), graph)
     network.initialize_states(graph, train)
     agree(
         network, graph, lambda: without_both(network, graph, train, dense),
@@ -511,8 +521,8 @@ def test_relabelling_classes_only_moves_the_columns_of_the_belief(small_graph):
         {"degree_weight": "two_branches"},
         {"pseudo_labels": "test"},
         {"structure_dropout": "triple", "structure": True},
-        {"hidden_share": 0.0},
-        {"hidden_share": 1.5},
+        {"masked_fraction": 0.0},
+        {"masked_fraction": 1.5},
     ],
 )
 def test_a_wrong_choice_is_refused(small_graph, wrong):

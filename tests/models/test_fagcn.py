@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from heterophily.htmp.guidance import SignedAttention
+from heterophily.htmp.method import settings_of
 from heterophily.models.building import build
 
 P, EPSILON, WIDTH = 0.4, 0.35, 5
@@ -68,7 +69,7 @@ def test_gates_take_either_sign(small_graph, monkeypatch):
 
 
 def test_the_defaults_are_those_of_the_authors(graph):
-    settings = build("fagcn", graph).recipe.settings
+    settings = settings_of(build("fagcn", graph).method)
     wanted = {
         "learning_rate": 0.01, "weight_decay": 5e-5, "width": 32, "dropout": 0.5,
         "ego_weight": 0.3, "n_layers": 2, "patience": 200, "feature_norm": "l1",

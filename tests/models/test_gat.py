@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from heterophily.htmp.method import settings_of
 from heterophily.models.building import build
 
 P, Q, HEADS = 0.4, 0.3, 2
@@ -57,7 +58,7 @@ def test_the_reference_averages_heads_without_activation_or_dropout_of_attention
 
 
 def test_the_defaults_are_the_published_ones(graph):
-    settings = build("gat", graph).recipe.settings
+    settings = settings_of(build("gat", graph).method)
     wanted = {
         "n_heads": 8, "dropout": 0.6, "attention_dropout": 0.6, "activation": "elu",
         "head_merge": "concat",

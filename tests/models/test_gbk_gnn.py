@@ -85,7 +85,7 @@ def test_two_nodes_of_class_zero_are_strangers_to_the_reference_target(small_gra
     network = build("gbk-gnn", graph, width=6)
     network(graph)
     nodes = torch.arange(graph.n_nodes)
-    gates = torch.stack([gate for _, gate in network.context.aux_outputs["gate"]])
+    gates = torch.stack([gate for *_, gate in network.context.aux_outputs["gate"]])
     losses = {
         target: GateLoss(1.0, target)(network, network.context, nodes, None)
         for target in ("same_label", "both_nonzero")

@@ -9,7 +9,7 @@ from heterophily.models.building import build
 
 def relations(network, graph):
     """The nine patterns as dense matrices, the self-loops last."""
-    hoods = [channel.neighborhood for channel in network.recipe.channels]
+    hoods = [channel.neighborhood for channel in network.architecture.channels]
     patterns = [hood.adjacency(graph) for hood in hoods]
     return [(p * torch.ones(p.n_entries)).to_dense() for p in patterns]
 

@@ -10,10 +10,10 @@ from heterophily.htmp.relations import cosines
 from heterophily.models.building import build
 
 
-def normalized(graph, dense, normalisation):
+def normalized(graph, dense, normalization):
     """Â: S° or R°."""
     f = dense.filters(graph)
-    return f.S1 if normalisation == "symmetric" else f.R1
+    return f.S1 if normalization == "symmetric" else f.R1
 
 
 def deltas(a_hat):
@@ -34,9 +34,9 @@ def transcribed_layer(module, h, a_hat):
     return F.softplus(combine.scale) * (omega_1 * alike + omega_2 * unlike + omega_3 * u)
 
 
-def forward(network, graph, dense, *, normalisation="symmetric", eta=1.0):
+def forward(network, graph, dense, *, normalization="symmetric", eta=1.0):
     """The logits, with the state P that the layers hear."""
-    p, a_hat = 0.5 if network.training else 0.0, normalized(graph, dense, normalisation)
+    p, a_hat = 0.5 if network.training else 0.0, normalized(graph, dense, normalization)
     x, w = dense.drop(dense.features(graph), p), network.skip.first
     carried = F.elu(x @ w.weight + w.bias)
     q = transcribed_layer(network.stacks[0][0], x, a_hat)
@@ -56,7 +56,7 @@ def test_the_published_network_is_the_card(graph, dense, agree, marked_dropout, 
 
 def test_the_reference_network_normalises_by_rows(graph, dense, agree, marked_dropout):
     network = build("ggcn", graph, preset="reference", width=6, n_layers=3)
-    agree(network, graph, lambda: forward(network, graph, dense, normalisation="row"))
+    agree(network, graph, lambda: forward(network, graph, dense, normalization="row"))
 
 
 def test_the_loss_is_the_cross_entropy(graph, train, dense, agree, marked_dropout):
@@ -75,20 +75,20 @@ def test_one_layer_means_two(small_graph):
     assert shapes[0] == shapes[1]
 
 
-@pytest.mark.parametrize("normalisation", ["symmetric", "row"])
-def test_delta_is_the_ratio_of_roots_of_degrees_or_zero(small_graph, dense, normalisation):
+@pytest.mark.parametrize("normalization", ["symmetric", "row"])
+def test_delta_is_the_ratio_of_roots_of_degrees_or_zero(small_graph, dense, normalization):
     graph = small_graph()
-    network = build("ggcn", graph, width=6, normalisation=normalisation)
+    network = build("ggcn", graph, width=6, normalization=normalization)
     network(graph)
-    weight, delta = graph.cached(("ggcn", normalisation), lambda: None)
+    weight, delta = graph.cached(("ggcn", normalization), lambda: None)
     delta = delta.expand_as(weight)  # one number for all edges, or one for each
     rows, columns = dense.adjacency(graph).nonzero(as_tuple=True)
     degrees = dense.filters(graph).A1.sum(dim=1)
     roots = (degrees[columns] / degrees[rows]).sqrt() - 1
-    torch.testing.assert_close(delta, roots if normalisation == "symmetric" else 0 * roots)
-    torch.testing.assert_close(weight, normalized(graph, dense, normalisation)[rows, columns])
+    torch.testing.assert_close(delta, roots if normalization == "symmetric" else 0 * roots)
+    torch.testing.assert_close(weight, normalized(graph, dense, normalization)[rows, columns])
     torch.testing.assert_close(
-        delta, deltas(normalized(graph, dense, normalisation))[rows, columns]
+        delta, deltas(normalized(graph, dense, normalization))[rows, columns]
     )
 
 

@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.htmp.method import settings_of
 from heterophily.models.building import build
 
 P1, P2, WIDTH, CHUNKS, LAYERS = 0.4, 0.3, 6, 3, 3
@@ -70,13 +71,13 @@ def test_without_a_gate_there_are_no_weights_of_a_gate(graph, shared):
 
 
 def record_gates(network, graph, monkeypatch):
-    found, original = [], type(network.recipe.combine).gate_values
+    found, original = [], type(network.architecture.combine).gate_values
 
     def gate_values(*arguments):
         found.append(original(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(type(network.recipe.combine), "gate_values", gate_values)
+    monkeypatch.setattr(type(network.architecture.combine), "gate_values", gate_values)
     network(graph)
     return torch.stack(found)
 
@@ -124,5 +125,5 @@ def test_chunks_must_divide_the_width(graph):
 
 
 def test_the_defaults_are_those_of_the_card(graph):
-    settings = build("ordered-gnn", graph).recipe.settings
+    settings = settings_of(build("ordered-gnn", graph).method)
     assert (settings["width"], settings["n_chunks"], settings["n_layers"]) == (256, 64, 8)

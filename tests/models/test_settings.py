@@ -1,4 +1,4 @@
-"""Committed settings fit the recipes and the catalog."""
+"""Committed settings fit the methods and the catalog."""
 
 import tomllib
 from importlib.resources import files
@@ -6,6 +6,7 @@ from importlib.resources import files
 import pytest
 
 from heterophily.data.catalog import CATALOG
+from heterophily.htmp.method import make_method
 from heterophily.models import REGISTRY
 from heterophily.models.settings import source_of, tuned
 
@@ -21,9 +22,9 @@ CELLS = [(model, dataset) for model, tables in TABLES.items() for dataset in tab
 def test_every_table_is_of_a_known_dataset_and_has_known_settings(model, dataset):
     assert dataset in CATALOG
     settings = tuned(model, dataset)
-    decided = REGISTRY[model].with_settings(**settings)
+    decided = make_method(REGISTRY[model], settings)
     for name, value in settings.items():
-        assert name == "preset" or decided.settings[name] == value
+        assert name == "preset" or getattr(decided, name) == value
     assert source_of(model, dataset) in {"reference", "search"}
 
 

@@ -18,7 +18,7 @@ def features(graph, dense):
 def forward(network, graph, dense, *, gamma=0.1):
     """The logits, and E1 after dropout."""
     p, z = 0.5 if network.training else 0.0, features(graph, dense)
-    knn = network.recipe.channels[2].neighborhood.adjacency(graph)
+    knn = network.architecture.channels[2].neighborhood.adjacency(graph)
     by_graph, by_features = dense.filters(graph).S1, dense.symmetric(knn.to_dense())
     for layer, module in enumerate(network.stacks[0]):
         act, inner = (torch.relu, z) if layer == 0 else (lambda x: x, dense.drop(z, p))
@@ -76,7 +76,7 @@ def test_of_too_many_pairs_some_are_drawn_without_replacement(small_graph, dense
     network(graph)
     _, state = forward(network, graph, dense)
     errors = similarity_errors(network, graph, dense, state)
-    term = dataclasses.replace(network.recipe.losses[0], n_pairs=len(errors) - 1)
+    term = dataclasses.replace(network.architecture.losses[0], n_pairs=len(errors) - 1)
     drawn = torch.stack([term(network, network.context, None, network.terms[0]) for _ in range(20)])
     without_one = (errors.sum() - errors) / (len(errors) - 1)
     distance = (drawn[:, None] - without_one[None, :]).abs()

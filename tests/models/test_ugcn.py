@@ -28,7 +28,7 @@ def attend(module, z, pattern, dense, *, n_heads, p):
 def forward(network, graph, dense, *, head="linear"):
     """The logits, neighborhood by neighborhood."""
     p, states = 0.6 if network.training else 0.0, []
-    for channel, (first, second) in zip(network.recipe.channels, network.stacks, strict=True):
+    for channel, (first, second) in zip(network.architecture.channels, network.stacks, strict=True):
         found = channel.neighborhood.adjacency(graph)
         pattern = (found * torch.ones(found.n_entries)).to_dense()
         z = dense.drop(dense.features(graph), p)
@@ -69,7 +69,7 @@ def test_the_loss_is_the_cross_entropy(graph, train, dense, agree, marked_dropou
 
 def test_neighborhoods_contain_the_node_itself(small_graph):
     graph = small_graph()
-    for channel in build("ugcn", graph, **SMALL).recipe.channels:
+    for channel in build("ugcn", graph, **SMALL).architecture.channels:
         found = channel.neighborhood.adjacency(graph)
         assert (found.rows == found.indices).sum() == graph.n_nodes
 

@@ -23,7 +23,7 @@ def forward(network, graph, dense, *, aggregate="mean"):
     for layer, module in enumerate(network.stacks[0]):
         z = dense.drop(z.relu(), p) if layer else z
         w, out = module.transform, z @ module.transform.W0 + module.transform.b0
-        for r, channel in enumerate(network.recipe.channels[1:], start=1):
+        for r, channel in enumerate(network.architecture.channels[1:], start=1):
             omega, times = relation(channel, graph)
             u, a = z @ getattr(w, f"W{r}"), module.guidance[r]
             left, right = u @ a.r[0], u @ a.s[0]
@@ -47,8 +47,8 @@ def test_the_reference_network_counts_a_pair_that_both_ends_chose_twice(
     graph, dense, agree, marked_dropout
 ):
     network = build("wrgnn", graph, preset="reference", width=6)
-    assert len(network.recipe.channels) == 13  # the ego, the graph, depths 0 to 10
-    assert relation(network.recipe.channels[2], graph)[1].max() == 2
+    assert len(network.architecture.channels) == 13  # the ego, the graph, depths 0 to 10
+    assert relation(network.architecture.channels[2], graph)[1].max() == 2
     agree(network, graph, lambda: forward(network, graph, dense))
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the benchmark share: a small graph in a file, recipes that misbehave, the command."""
+"""What the tests of the benchmark share: a small graph in a file, methods that misbehave, the command."""
 
 import signal
 import subprocess
@@ -21,15 +21,18 @@ from heterophily.runs.record import read_records
 QUICK = {"max_epochs": 3, "width": 4}
 SECONDS = 600  # within which anything must have happened, also on a busy machine
 
-# A recipe in a file of its own, with something that happens where it is trained, and only there.
-RECIPE = """
+# A file with a method, and with code that runs only where the method is trained.
+METHOD = """
 import multiprocessing, os, signal, time
-from dataclasses import replace
 from pathlib import Path
+from heterophily import define_method
 from heterophily.models.gcn import GCN
 from heterophily.training import trainer
 
-MINE = replace(GCN, name={name!r})
+@define_method
+class Mine(GCN):
+    name = {name!r}
+
 if multiprocessing.parent_process() is not None:
     with Path({log!r}).open("a") as log:
         log.write(f"{name} {{os.getpid()}}\\n")
@@ -39,7 +42,7 @@ if multiprocessing.parent_process() is not None:
 
 @pytest.fixture(autouse=True)
 def _registry(monkeypatch):
-    """Forget the recipes of files."""
+    """Forget the methods of files."""
     monkeypatch.setattr("heterophily.models.REGISTRY", dict(REGISTRY))
 
 
@@ -62,13 +65,13 @@ def source(graph, tmp_path):
 
 
 @pytest.fixture
-def recipe(tmp_path):
-    """Write a file with a recipe; `body` runs in the training process. Its starts are in `log.txt`."""
+def method_file(tmp_path):
+    """Write a file with a method; `body` runs in the training process. Its starts are in `log.txt`."""
 
     def write(name, body="pass"):
         path = tmp_path / f"{name}.py"
         lines = "\n".join(f"    {line}" for line in body.splitlines())
-        path.write_text(RECIPE.format(name=name, log=str(tmp_path / "log.txt"), body=lines))
+        path.write_text(METHOD.format(name=name, log=str(tmp_path / "log.txt"), body=lines))
         return str(path)
 
     return write
@@ -76,7 +79,7 @@ def recipe(tmp_path):
 
 @pytest.fixture
 def starts(tmp_path):
-    """How often each recipe of a file began to train."""
+    """How often each method of a file began to train."""
 
     def count():
         path = tmp_path / "log.txt"

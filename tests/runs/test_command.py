@@ -56,8 +56,8 @@ def test_bench_says_what_it_does_in_plain_lines(go):
     assert len(err.splitlines()) == 2
 
 
-def test_failures_end_with_code_one_and_may_be_retried(go, recipe, starts):
-    recipe("bad", "raise ArithmeticError('odd')")
+def test_failures_end_with_code_one_and_may_be_retried(go, method_file, starts):
+    method_file("bad", "raise ArithmeticError('odd')")
     code, out, err = go("--splits", 0, models="bad.py,gcn")
     assert (code, out) == (1, "1 of 2 runs finished, 1 failed: results\n")
     assert re.search(
@@ -74,8 +74,8 @@ def test_failures_end_with_code_one_and_may_be_retried(go, recipe, starts):
     ("option", "value", "status"),
     [("--time-limit", 0.02, "time"), ("--memory-limit", 0.01, "memory")],
 )
-def test_limits_are_given_on_the_command_line(go, recipe, tmp_path, option, value, status):
-    recipe("slow", "time.sleep(600)")
+def test_limits_are_given_on_the_command_line(go, method_file, tmp_path, option, value, status):
+    method_file("slow", "time.sleep(600)")
     code, _, err = go("--splits", 0, option, value, models="slow.py")
     assert code == 1
     assert f"failed ({status})" in err

@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from heterophily.data.loading import load
-from heterophily.models import find_recipe
+from heterophily.htmp.method import make_method
+from heterophily.models import find_method
 from heterophily.models.settings import tuned
 from heterophily.runs.cost import cost_of
 from heterophily.runs.record import read_records
@@ -17,9 +18,7 @@ RUNS = Path(__file__).parents[2] / "docs" / "results" / "runs.jsonl"
 
 
 def cost(model, graph, **settings):
-    return cost_of(
-        find_recipe(model).with_settings(**{"width": 64, "n_layers": 2, **settings}), graph
-    )
+    return cost_of(make_method(find_method(model), {"width": 64, "n_layers": 2, **settings}), graph)
 
 
 @pytest.mark.parametrize("change", [{"width": 128}, {"n_layers": 3}])
@@ -42,7 +41,7 @@ def test_cells_of_the_benchmark_are_ordered_as_they_were_measured(real_graph):
         if record.done:
             measured[record.model, record.dataset].append(record.run["milliseconds_per_epoch"])
     costs = [
-        cost_of(find_recipe(model).with_settings(**tuned(model, name)), real_graph(name))
+        cost_of(make_method(find_method(model), tuned(model, name)), real_graph(name))
         for model, name in measured
     ]
     assert spearmanr(costs, [median(times) for times in measured.values()]).statistic > 0.75

@@ -39,15 +39,15 @@ def nodes(monkeypatch):
 
 @pytest.mark.parametrize(("engine", "address"), [("dask", "cluster"), ("ray", "nodes")])
 def test_a_cluster_gives_the_same_records(
-    planned, recipe, request, outcomes, tmp_path, starts, engine, address
+    planned, method_file, request, outcomes, tmp_path, starts, engine, address
 ):
     where = {"engine": engine, "address": request.getfixturevalue(address)}
     # Of the training process: the worker that watches it, which then is gone with its machine. It
     # sleeps until it notices: otherwise it could be done before.
-    deadly = recipe(
+    deadly = method_file(
         "deadly", "os.kill(multiprocessing.parent_process().pid, signal.SIGKILL); time.sleep(600)"
     )
-    slow = recipe("slow", "time.sleep(1)")
+    slow = method_file("slow", "time.sleep(1)")
     cells = planned("gcn", "cmgnn", slow, splits="0-1")
     there, here = tmp_path / "there", tmp_path / "here"
     records = run_jobs(cells, there, **where)

@@ -50,8 +50,8 @@ def test_a_record_that_is_removed_meanwhile_is_told(go, tmp_path, monkeypatch):
     assert [record.done for record in go("gcn", splits="0-1")] == [True, True]
 
 
-def test_what_is_done_is_not_run_again(go, recipe, starts, tmp_path):
-    mine = recipe("mine")
+def test_what_is_done_is_not_run_again(go, method_file, starts, tmp_path):
+    mine = method_file("mine")
     first = go(mine, splits="0-1")
     before = stamps(tmp_path)
     assert go(mine, splits="0-1") == first
@@ -61,8 +61,8 @@ def test_what_is_done_is_not_run_again(go, recipe, starts, tmp_path):
     assert starts() == {"mine": 3}
 
 
-def test_a_changed_setting_is_a_new_run(go, recipe, starts, tmp_path):
-    mine = recipe("mine")
+def test_a_changed_setting_is_a_new_run(go, method_file, starts, tmp_path):
+    mine = method_file("mine")
     (old,) = go(mine)
     (new,) = go(mine, settings={"max_epochs": 3, "width": 5})
     assert starts() == {"mine": 2}
@@ -76,8 +76,8 @@ def test_the_same_run_gives_the_same_result(go, outcomes, tmp_path, planned):
     assert outcomes(tmp_path / "results") == outcomes(tmp_path / "again")
 
 
-def test_paths_may_be_relative(graph, source, recipe, tmp_path, monkeypatch):
-    recipe("mine")
+def test_paths_may_be_relative(graph, source, method_file, tmp_path, monkeypatch):
+    method_file("mine")
     monkeypatch.chdir(tmp_path)
     cells = plan(["mine.py"], {"small.safetensors": graph}, splits="0", settings={"max_epochs": 2})
     (tmp_path / "deep").mkdir()
@@ -86,10 +86,10 @@ def test_paths_may_be_relative(graph, source, recipe, tmp_path, monkeypatch):
     assert len(read_records(tmp_path / "results")) == 1
 
 
-def test_the_rest_goes_on_when_runs_fail(go, recipe, starts):
-    raises = recipe("raises", "raise ArithmeticError('odd')")
-    dies = recipe("dies", "os.kill(os.getpid(), signal.SIGKILL)")
-    sleeps = recipe("sleeps", "time.sleep(600)")
+def test_the_rest_goes_on_when_runs_fail(go, method_file, starts):
+    raises = method_file("raises", "raise ArithmeticError('odd')")
+    dies = method_file("dies", "os.kill(os.getpid(), signal.SIGKILL)")
+    sleeps = method_file("sleeps", "time.sleep(600)")
     models = (raises, dies, sleeps, "gcn")
     limits = Limits(minutes=0.05)
     found = {r.model: r.status for r in go(*models, limits=limits)}
@@ -107,9 +107,9 @@ def test_a_loss_that_is_not_finite_is_recorded(go):
     assert "the loss became" in bad[0].reason
 
 
-def test_a_retry_may_succeed(go, recipe, tmp_path):
+def test_a_retry_may_succeed(go, method_file, tmp_path):
     body = f"if not Path({str(tmp_path / 'mended')!r}).exists():\n    raise ArithmeticError"
-    mine = recipe("mine", body)
+    mine = method_file("mine", body)
     assert [r.status for r in go(mine)] == ["error"]
     (tmp_path / "mended").touch()
     assert [r.status for r in go(mine)] == ["error"]
@@ -181,7 +181,7 @@ def test_records_of_another_machine_are_written_here(planned, tmp_path, terms):
     assert not path.exists()
 
 
-def test_a_full_disk_stops_the_benchmark_with_advice(go, recipe, starts, tmp_path):
+def test_a_full_disk_stops_the_benchmark_with_advice(go, method_file, starts, tmp_path):
     body = """
 import resource
 if Path({!r}).exists():
@@ -189,7 +189,7 @@ if Path({!r}).exists():
     trainer.CHECKPOINT_SECONDS = {}
 """
     full = tmp_path / "full"
-    early, late = (recipe(f"mine{s}", body.format(str(full), s)) for s in (0, 30))
+    early, late = (method_file(f"mine{s}", body.format(str(full), s)) for s in (0, 30))
     done = go("gcn")
     for mine in (early, late):
         full.touch()
@@ -205,18 +205,25 @@ if Path({!r}).exists():
     assert starts() == {"mine0": 2, "mine30": 2}
 
 
-def test_a_full_disk_ends_the_other_runs(go, recipe, starts, tmp_path):
-    full = recipe("full", "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))")
-    slow = recipe("slow", "time.sleep(600)")
+def test_a_full_disk_ends_the_other_runs(go, method_file, starts, tmp_path):
+    full = method_file(
+        "full", "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))"
+    )
+    slow = method_file("slow", "time.sleep(600)")
     with pytest.raises(HeterophilyError, match="cannot write a record"):
         go(full, slow, splits="all", limits=Limits(patience=2))
     assert read_records(tmp_path / "results") == []
     assert sum(starts().values()) < 6
 
 
-def test_two_commands_at_once_run_every_cell_once(planned, recipe, starts, tmp_path, monkeypatch):
+def test_two_commands_at_once_run_every_cell_once(
+    planned, method_file, starts, tmp_path, monkeypatch
+):
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
-    mine, other = recipe("mine", "time.sleep(0.3)"), recipe("other", "raise ArithmeticError")
+    mine, other = (
+        method_file("mine", "time.sleep(0.3)"),
+        method_file("other", "raise ArithmeticError"),
+    )
     cells, found = planned(mine, other, splits="all"), []
 
     def command():

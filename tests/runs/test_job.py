@@ -1,19 +1,29 @@
 """What is to be run, in which order, and under which key."""
 
-import dataclasses
 import subprocess
 import sys
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import pytest
 
 from heterophily import HeterophilyError, Split
 from heterophily.bench.plan import DATASETS, MODELS, plan
 from heterophily.commands.options import parse_names
+from heterophily.core.spaces import Choice
 from heterophily.data import published as paper
 from heterophily.data.loading import load
+from heterophily.htmp.architecture import Architecture, Dropout, Head, ParamGroup
+from heterophily.htmp.combine import Add
+from heterophily.htmp.encoder import Embed
+from heterophily.htmp.fuse import LastLayer
+from heterophily.htmp.guidance import Ones
 from heterophily.htmp.identity import identity_of, user_code
+from heterophily.htmp.method import CustomMethod, Deviation, define_method, make_method, settings_of
+from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.transform import SharedLinear
-from heterophily.models import REGISTRY, find_recipe
+from heterophily.models import REGISTRY, find_method
+from heterophily.models.gcn import GCN
 from heterophily.models.settings import source_of, tuned
 from heterophily.runs import job as module
 from heterophily.runs.job import make_job, parse_splits
@@ -112,15 +122,15 @@ def test_two_graphs_of_one_name_are_refused(graph):
         plan(["gcn"], {"a.npz": graph, "b.npz": twin})
 
 
-def test_two_models_of_one_name_are_refused(graph, recipe, tmp_path):
-    first = recipe("mine")
+def test_two_models_of_one_name_are_refused(graph, method_file, tmp_path):
+    first = method_file("mine")
     (tmp_path / "again.py").write_text((tmp_path / "mine.py").read_text())
     with refused('two models have the name "mine"'):
         plan([first, str(tmp_path / "again.py")], {"small": graph})
 
 
-def test_paths_are_made_absolute(graph, source, recipe, tmp_path, monkeypatch):
-    recipe("mine")
+def test_paths_are_made_absolute(graph, source, method_file, tmp_path, monkeypatch):
+    method_file("mine")
     monkeypatch.chdir(tmp_path)
     (cell,) = plan(["mine.py"], {"small.safetensors": graph}, splits="0")
     assert (cell.model, cell.source) == (str(tmp_path / "mine.py"), source)
@@ -131,11 +141,11 @@ def test_paths_are_made_absolute(graph, source, recipe, tmp_path, monkeypatch):
     assert (cell.model, cell.source) == ("gcn", "digits")
 
 
-def test_a_setting_comes_from_recipe_then_table_then_command_line(graph):
+def test_a_setting_comes_from_method_then_table_then_command_line(graph):
     name = next(name for name in DATASETS if tuned("gcn", name))
     committed, like = tuned("gcn", name), {name: graph.replace(name=name)}
     (cell,) = plan(["gcn"], like, splits="0")
-    assert cell.empty_record.settings == find_recipe("gcn").with_settings(**committed).settings
+    assert cell.empty_record.settings == settings_of(make_method(GCN, committed))
     assert cell.empty_record.source == source_of("gcn", name) != "defaults"
     (cell,) = plan(["gcn"], like, splits="0", settings={"width": 3})
     assert cell.settings == {**committed, "width": 3}
@@ -156,8 +166,8 @@ def test_the_preset_is_in_the_record(graph):
 def key(graph):
     """The key of a run with something changed."""
 
-    def of(recipe=None, on=graph, split="0", seed=0, **settings):
-        return make_job(recipe or find_recipe("gcn"), on, split, seed=seed, settings=settings).key
+    def of(method=GCN, on=graph, split="0", seed=0, **settings):
+        return make_job(method, on, split, seed=seed, settings=settings).key
 
     return of
 
@@ -168,39 +178,38 @@ CHANGED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", find_recipe("gcn").defaults)
+@pytest.mark.parametrize("name", settings_of(GCN()))
 def test_every_setting_is_in_the_key(key, name):
-    default = find_recipe("gcn").defaults[name]
+    default = settings_of(GCN())[name]
     value = CHANGED.get(name) or default * 2
     assert value != default
     assert key(**{name: value}) != key()
     assert key(**{name: default}) == key()
 
 
-def test_every_part_of_a_recipe_is_in_the_key(key):
-    gcn, mlp, h2gcn = map(find_recipe, ("gcn", "mlp", "h2gcn"))
+def test_every_part_of_an_architecture_is_in_the_key(key):
+    gcn = CustomMethod("gcn", GCN().architecture())
     changes = [
-        {"channels": mlp.channels}, {"combine": h2gcn.combine}, {"fuse": h2gcn.fuse},
-        {"transform": SharedLinear()}, {"activate_last": True}, {"separate": True}, {"decayed": ("a",)},
-        {"name": "mine"},
+        {"channels": (Ego() * Ones(),)}, {"combine": Add()}, {"encoder": Embed()}, {"head": Head()},
+        {"transform": SharedLinear()}, {"activate_last": True}, {"separate_networks": True},
+        {"param_groups": (ParamGroup("a", 0.0),)}, {"dropout": Dropout(edge=0.5)},
     ]  # fmt: skip
-    keys = [key(dataclasses.replace(gcn, **change)) for change in changes]
-    assert len({key(), *keys}) == len(changes) + 1
+    changed = [replace(gcn, template=replace(gcn.template, **change)) for change in changes]
+    keys = [key(method) for method in (*changed, replace(gcn, name="mine"))]
+    assert len({key(), *keys}) == len(changes) + 2
+    assert key(gcn) == key()
 
 
-@pytest.mark.parametrize("field", ["title", "paper", "equation", "deviations", "space"])
-def test_words_are_not_in_the_key(key, field):
-    gcn = find_recipe("cmgnn")
-    value = {"deviations": ("other",), "space": {"width": 3}}.get(field, "other")
-    assert getattr(gcn, field) != value
-    assert key(dataclasses.replace(gcn, **{field: value})) == key(gcn)
+def test_words_are_not_in_the_key(key):
+    @define_method
+    class Other(GCN):
+        """Other."""
 
+        title, paper, deviations = "Other", "Other", (Deviation("Other.", {"dropout": 0.123}),)
+        width: Annotated[int, Choice(1), "Other."] = 64
 
-def test_what_the_preset_would_have_changed_is_not_in_the_key(key):
-    cmgnn = find_recipe("cmgnn")
-    other = dataclasses.replace(cmgnn, reference={**cmgnn.reference, "dropout": 0.123})
-    assert key(other) == key(cmgnn)
-    assert key(other, preset="reference") != key(cmgnn, preset="reference")
+    assert key(Other) == key()
+    assert key(Other, preset="reference") != key(preset="reference")
 
 
 def test_the_content_of_the_graph_is_in_the_key(key, graph):
@@ -234,7 +243,8 @@ def test_the_key_is_the_same_in_another_process(graph, source):
 
 
 PART = """
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from heterophily import Architecture, CustomMethod
 from heterophily.htmp.fuse import LastLayer
 from heterophily.models.gcn import GCN
 
@@ -243,14 +253,14 @@ class Mine(LastLayer):
     def __call__(self, states, w):
         return states[-1] * {factor}
 
-MINE = replace(GCN, name="mine", fuse=Mine(), deviations=({words!r},))
+MINE = CustomMethod("mine", Architecture(GCN().architecture().channels, fuse=Mine()), paper={words!r})
 """
 
 
 def test_the_code_of_ones_own_part_is_in_the_key(key, tmp_path):
     def of(**fields):
         (tmp_path / "mine.py").write_text(PART.format(**fields))
-        return key(find_recipe(str(tmp_path / "mine.py")))
+        return key(find_method(str(tmp_path / "mine.py")))
 
     plain = of(factor=1, words="a")
     assert of(factor=2, words="a") != plain
@@ -275,7 +285,7 @@ def test_own_code_is_that_of_the_users_files_only(body, tmp_path):
     )
     (tmp_path / "mine.py").write_text(text)
     assert body in text
-    assert user_code(find_recipe(str(tmp_path / "mine.py"))) == [text]
+    assert user_code(find_method(str(tmp_path / "mine.py"))) == [text]
 
 
 def test_the_code_of_a_base_in_another_file_is_ones_own(tmp_path, monkeypatch):
@@ -286,23 +296,28 @@ def test_the_code_of_a_base_in_another_file_is_ones_own(tmp_path, monkeypatch):
     text = "from a_base_of_mine import Base\n" + PART.format(factor=1, words="")
     text = text.replace("Mine(LastLayer)", "Mine(Base)")
     (tmp_path / "mine.py").write_text(text)
-    assert user_code(find_recipe(str(tmp_path / "mine.py"))) == sorted([text, base])
+    assert user_code(find_method(str(tmp_path / "mine.py"))) == sorted([text, base])
 
 
-def test_a_recipe_in_a_file_without_own_parts_is_its_row(key, tmp_path):
+def test_a_method_in_a_file_without_own_parts_is_its_architecture(key, tmp_path):
     text = (
-        "from dataclasses import replace\n"
+        "from heterophily import CustomMethod\n"
         "from heterophily.models.gcn import GCN\n"
-        "A = replace(GCN, name='a')"
+        "A = CustomMethod('a', GCN().architecture())"
     )
     (tmp_path / "a.py").write_text(text)
     (tmp_path / "b.py").write_text(f"{text}  # a word")
-    assert key(find_recipe(str(tmp_path / "a.py"))) == key(find_recipe(str(tmp_path / "b.py")))
+    assert key(find_method(str(tmp_path / "a.py"))) == key(find_method(str(tmp_path / "b.py")))
 
 
 def test_a_part_that_does_not_print_itself_is_refused():
-    strange = dataclasses.replace(find_recipe("gcn"), losses=(object(),))
-    with refused("gcn has a part that does not print what it is.* make it a frozen dataclass"):
+    @dataclass(frozen=True)
+    class Strange(LastLayer):
+        part: object = None
+
+    channels = GCN().architecture().channels
+    strange = CustomMethod("odd", Architecture(channels, fuse=Strange(object())))
+    with refused("odd has a part that cannot be identified.* make it a frozen dataclass"):
         identity_of(strange)
 
 

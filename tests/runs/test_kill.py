@@ -74,10 +74,10 @@ def disturb(command, words, rng):
 
 
 def test_a_benchmark_that_is_killed_at_random_moments_comes_to_the_same_table(
-    command, recipe, tmp_path, means, outcomes
+    command, method_file, tmp_path, means, outcomes
 ):
     rng, kills = random.Random(5), 0
-    models = [recipe("steady", STEADY), "mlp", "gcn"]
+    models = [method_file("steady", STEADY), "mlp", "gcn"]
     words = ["--models", ",".join(models), "--datasets", "digits", "--splits", "0-4"]
     words += ["--workers", 2, "--set", "max_epochs=400", "--set", "patience=400", "--out"]
     settings = {"max_epochs": 400, "patience": 400}
@@ -98,8 +98,10 @@ def test_a_benchmark_that_is_killed_at_random_moments_comes_to_the_same_table(
             break
 
 
-def test_ctrl_c_ends_the_runs_and_says_how_to_continue(command, recipe, source, tmp_path, until):
-    models = ["gcn", recipe("slow", "time.sleep(600)")]
+def test_ctrl_c_ends_the_runs_and_says_how_to_continue(
+    command, method_file, source, tmp_path, until
+):
+    models = ["gcn", method_file("slow", "time.sleep(600)")]
     words = [
         "--models",
         ",".join(models),
@@ -159,8 +161,8 @@ def test_a_benchmark_goes_on_after_a_full_disk(source, graph, tmp_path):
     assert records[0] == first
 
 
-def test_two_commands_on_one_folder_share_the_work(command, recipe, source, starts, tmp_path):
-    models = [recipe("mine", "time.sleep(0.5)"), recipe("other")]
+def test_two_commands_on_one_folder_share_the_work(command, method_file, source, starts, tmp_path):
+    models = [method_file("mine", "time.sleep(0.5)"), method_file("other")]
     words = ["--models", ",".join(models), "--datasets", source, "--out", "results"]
     words += ["--workers", 2, "--set", "max_epochs=3"]
     with command(*words) as one, command(*words) as two:

@@ -9,6 +9,7 @@ import pytest
 
 from heterophily import HeterophilyError
 from heterophily.core.errors import HeterophilyWarning
+from heterophily.htmp.method import translate_settings
 from heterophily.runs import record as module
 from heterophily.runs.record import (
     Record,
@@ -18,7 +19,6 @@ from heterophily.runs.record import (
     path_of,
     read_record,
     read_records,
-    translate_settings,
     write_record,
 )
 

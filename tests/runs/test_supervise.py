@@ -53,8 +53,8 @@ def test_a_run_has_the_threads_it_is_told(see):
     assert see("mlp", threads=2).record.environment["threads"] == 2
 
 
-def test_a_run_that_is_there_does_not_start(see, recipe, starts):
-    path = recipe("mine")
+def test_a_run_that_is_there_does_not_start(see, method_file, starts):
+    path = method_file("mine")
     first, second = see(path), see(path)
     assert first == second
     assert starts() == {"mine": 1}
@@ -69,14 +69,14 @@ def test_a_run_that_is_there_does_not_start(see, recipe, starts):
         ("os.kill(os.getpid(), signal.SIGSEGV)", Limits(), "killed", "ended with signal SIGSEGV"),
         ("os._exit(7)", Limits(), "killed", "the process ended with exit code 7"),
         ("raise SystemExit(7)", Limits(), "killed", "the process ended with exit code 7"),
-        ("raise ArithmeticError('odd')", Limits(), "error", "ArithmeticError: odd"),
-        ("MINE = 3", Limits(), "error", "must define exactly one Recipe, has 0"),
+        ("raise ArithmeticError('odd')", Limits(), "error", "ArithmeticError on line 15: odd"),
+        ("Mine = 3", Limits(), "error", "must define exactly one method, but defines 0"),
     ],
 )  # fmt: skip
 def test_a_run_that_ends_badly_is_recorded_with_its_reason(
-    see, recipe, tmp_path, body, limits, status, reason
+    see, method_file, tmp_path, body, limits, status, reason
 ):
-    outcome = see(recipe("mine", body), limits=limits, threads=1)
+    outcome = see(method_file("mine", body), limits=limits, threads=1)
     assert (outcome.status, outcome.record.status) == ("", status)
     assert reason in outcome.record.reason
     assert outcome.record.environment["threads"] == 1
@@ -87,8 +87,8 @@ def test_limits_that_are_kept_change_nothing(see):
     assert see("gcn", limits=Limits(memory=50, minutes=5)).record.done
 
 
-def test_a_process_that_was_killed_lets_go_of_its_lock(see, recipe, starts, tmp_path):
-    bad = recipe(
+def test_a_process_that_was_killed_lets_go_of_its_lock(see, method_file, starts, tmp_path):
+    bad = method_file(
         "mine",
         "if not Path('{0}').exists():\n    Path('{0}').touch()\n    os._exit(1)".format(
             tmp_path / "once"
@@ -101,12 +101,12 @@ def test_a_process_that_was_killed_lets_go_of_its_lock(see, recipe, starts, tmp_
     assert list((tmp_path / ".work").iterdir()) == []
 
 
-def test_a_record_that_was_written_before_the_kill_stays(see, monkeypatch, recipe, tmp_path):
+def test_a_record_that_was_written_before_the_kill_stays(see, monkeypatch, method_file, tmp_path):
     body = """
 from heterophily.runs.store import Store
 Store.remove_work_files = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 """
-    outcome = see(recipe("mine", body))
+    outcome = see(method_file("mine", body))
     assert outcome.record.done
     assert read_record(path_of(tmp_path, outcome.record)).done
     assert list((tmp_path / ".work").glob("*.lock"))
@@ -135,9 +135,9 @@ def test_a_cell_that_another_process_runs_is_busy(see, planned, tmp_path):
 
 
 def test_a_retry_keeps_the_old_record_until_there_is_a_new_one(
-    see, recipe, planned, tmp_path, until
+    see, method_file, planned, tmp_path, until
 ):
-    path = recipe("mine", f"if Path('{tmp_path / 'slow'}').exists():\n    {SLEEP}")
+    path = method_file("mine", f"if Path('{tmp_path / 'slow'}').exists():\n    {SLEEP}")
     (cell,) = planned(path)
     file = write_record(tmp_path, failure_record(cell, "error", "old"))
     (tmp_path / "slow").touch()
@@ -148,8 +148,8 @@ def test_a_retry_keeps_the_old_record_until_there_is_a_new_one(
     assert see(path, retry=True).record.done
 
 
-def test_an_interrupted_run_ends_unrecorded(see, recipe, starts, tmp_path, until):
-    path, outcomes = recipe("mine", SLEEP), []
+def test_an_interrupted_run_ends_unrecorded(see, method_file, starts, tmp_path, until):
+    path, outcomes = method_file("mine", SLEEP), []
     thread = threading.Thread(target=lambda: outcomes.append(see(path)))
     thread.start()
     until(starts, "the start of the run")
@@ -162,20 +162,22 @@ def test_an_interrupted_run_ends_unrecorded(see, recipe, starts, tmp_path, until
     assert starts() == {"mine": 1}
 
 
-def test_a_run_ends_with_an_error_of_its_watcher(see, recipe, starts, tmp_path, until, monkeypatch):
+def test_a_run_ends_with_an_error_of_its_watcher(
+    see, method_file, starts, tmp_path, until, monkeypatch
+):
     def break_off(child, limits):
         until(starts, "the start of the run")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "_watch", break_off)
     with pytest.raises(KeyboardInterrupt):
-        see(recipe("mine", SLEEP))
+        see(method_file("mine", SLEEP))
     number = int((tmp_path / "log.txt").read_text().split()[1])
     until(lambda: not psutil.pid_exists(number), "the end of the run")
 
 
-def test_a_server_that_is_killed_is_started_again(see, recipe, starts, until, tmp_path):
-    path, outcomes = recipe("mine", SLEEP), []
+def test_a_server_that_is_killed_is_started_again(see, method_file, starts, until, tmp_path):
+    path, outcomes = method_file("mine", SLEEP), []
     thread = threading.Thread(target=lambda: outcomes.append(see(path)))
     thread.start()
     until(starts, "the start of the run")
@@ -207,19 +209,19 @@ def test_a_daemonic_process_may_watch_runs_too(see):
         del config["daemon"]
 
 
-def test_a_record_without_room_is_unwritten(see, recipe):
+def test_a_record_without_room_is_unwritten(see, method_file):
     body = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))"
-    outcome = see(recipe("mine", body), limits=Limits(patience=0.1))
+    outcome = see(method_file("mine", body), limits=Limits(patience=0.1))
     assert (outcome.record, outcome.status) == (None, "unwritten")
     assert "File too large" in outcome.reason
 
 
-def test_a_failure_without_room_is_unwritten(see, recipe, monkeypatch):
+def test_a_failure_without_room_is_unwritten(see, method_file, monkeypatch):
     def write(store, job, record):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Store, "write", write)
-    outcome = see(recipe("mine", "os._exit(1)"))
+    outcome = see(method_file("mine", "os._exit(1)"))
     assert (outcome.record.status, outcome.status) == ("killed", "unwritten")
     assert "No space left" in outcome.reason
 

@@ -157,8 +157,8 @@ def test_a_graph_that_changed_since_the_plan_is_refused(planned, graph, source):
     assert "changed after the run was planned" in run_job(cell).reason
 
 
-def test_a_recipe_that_changed_since_the_plan_is_refused(planned, recipe):
-    path = recipe("mine")
+def test_a_recipe_that_changed_since_the_plan_is_refused(planned, method_file):
+    path = method_file("mine")
     (cell,) = planned(path)
     text = Path(path).read_text()
     Path(path).write_text(text.replace("name='mine'", "name='mine', activate_last=True"))
@@ -279,8 +279,8 @@ def test_a_record_of_a_built_in_method_is_recognized_by_its_settings(planned, te
     assert Store(tmp_path).find_finished(cell, terms()) is None
 
 
-def test_only_its_key_identifies_a_record_of_another_method(planned, recipe, terms, tmp_path):
-    (cell,) = planned(recipe("mine"))
+def test_only_its_key_identifies_a_record_of_another_method(planned, method_file, terms, tmp_path):
+    (cell,) = planned(method_file("mine"))
     write_record(tmp_path, stored_by_older_code(cell))
     assert Store(tmp_path).find_finished(cell, terms()) is None
     write_record(tmp_path, cell.empty_record)

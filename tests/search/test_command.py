@@ -56,7 +56,7 @@ def test_a_component_search_prints_its_row(run, source, tmp_path):
     assert "htmp-ring" in printed
     assert "[I, A, A_sup]" in printed
     assert "[I, B^d, B_sup]" in printed
-    assert (tmp_path / "out" / "recipe.py").exists()
+    assert (tmp_path / "out" / "method.py").exists()
 
 
 def test_pruned_and_failed_trials_are_told(run, source, tmp_path, scored):

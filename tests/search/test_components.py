@@ -8,9 +8,16 @@ import torch
 
 from heterophily import HeterophilyError, NodeClassifier, build
 from heterophily.core.spaces import Choice
-from heterophily.models import REGISTRY, find_recipe
-from heterophily.search.components import MENU, SETTINGS, STARTS, ArchitectureSearch, mechanism
-from heterophily.search.source import recipe_source, write_recipe
+from heterophily.htmp.method import CustomMethod, search_space
+from heterophily.models import REGISTRY, find_method
+from heterophily.search.components import (
+    MENU,
+    SETTINGS,
+    STARTS,
+    ArchitectureSearch,
+    make_architecture,
+)
+from heterophily.search.source import method_source, write_method
 from heterophily.training.trainer import train
 from heterophily.views.models import row_of
 
@@ -47,17 +54,17 @@ def test_every_answer_makes_a_network_that_learns(graph, sparse, draw):
     for i in range(120):
         drawn = draw(ArchitectureSearch(WORDS))
         on = graph if i % 2 else sparse
-        network = build(drawn.recipe, on, **drawn.values).train()
+        network = build(drawn.method, on).train()
         nodes = graph.split("0").train
         network.initialize_states(on, nodes)
         loss = network.loss(network(on), on, nodes)
         loss.backward()
-        assert torch.isfinite(loss), drawn.recipe
+        assert torch.isfinite(loss), drawn.method
 
 
 def test_every_option_of_the_menu_is_asked_for_sooner_or_later(draw):
     for _ in range(1500):
-        mechanism(draw.answer)
+        make_architecture(draw.answer)
         draw.answer("discrimination_weight")
     for name in SETTINGS:
         for _ in range(50):
@@ -69,20 +76,20 @@ def test_every_option_of_the_menu_is_asked_for_sooner_or_later(draw):
 def test_a_mechanism_has_its_questions_answered(graph):
     (start, *_) = ArchitectureSearch().starts
     changed = {**start, "neighbors_guidance": "gate", "fuse": "last", "relu": "layer", "ego": False}
-    recipe = ArchitectureSearch().candidate(changed.__getitem__).recipe
-    assert [repr(c.guidance) for c in recipe.channels[:2]] == [
-        "Gate(other=False, heterophilous_message='neighbour')",
-        "Gate(other=True, heterophilous_message='neighbour')",
+    architecture = ArchitectureSearch().candidate(changed.__getitem__).method.architecture()
+    assert [repr(c.guidance) for c in architecture.channels[:2]] == [
+        "Gate(other=False, heterophilous_message='neighbor')",
+        "Gate(other=True, heterophilous_message='neighbor')",
     ]
-    assert recipe.row["fuse"] == "Z^L"
-    assert (recipe.message_activation, recipe.activation) == ("none", "relu")
+    assert architecture.symbols["fuse"] == "Z^L"
+    assert (architecture.message_activation, architecture.activation) == ("none", "relu")
 
 
 @pytest.mark.parametrize("at", range(len(STARTS)))
 def test_a_search_begins_with_rows_of_the_papers_table(at):
     known = list(STARTS)[at]
     start = ArchitectureSearch().starts[at]
-    found = row_of(ArchitectureSearch().candidate(start.__getitem__).recipe)
+    found = row_of(ArchitectureSearch().candidate(start.__getitem__).method)
     for key in ("neighborhoods", "guidance", "combine", "fuse"):
         assert found[key] == row_of(REGISTRY[known])[key]
 
@@ -93,8 +100,8 @@ def test_fixed_answers_are_kept_and_wrong_ones_refused(draw):
     )
     assert {"encoder", "prototypes", "width"}.isdisjoint(subject.space)
     drawn = draw(subject)
-    assert type(drawn.recipe.encoder).__name__ == "FeaturesAndStructure"
-    assert drawn.recipe.belief is None
+    assert type(drawn.method.architecture().encoder).__name__ == "FeaturesAndStructure"
+    assert drawn.method.architecture().states == ()
     assert (drawn.settings["width"], drawn.settings["patience"]) == (64, 5)
     for wrong, words in [
         (
@@ -103,52 +110,53 @@ def test_fixed_answers_are_kept_and_wrong_ones_refused(draw):
         ),
         ({"encoder": "none"}, "encoder must be one of features, both"),
         ({"dropout": "much"}, "dropout must be a number, got 'much'"),
-        ({"max_epochs": 0}, "max_epochs must be positive"),
+        ({"max_epochs": 0}, "max_epochs must be at least 1"),
     ]:
         with pytest.raises(HeterophilyError, match=words):
             ArchitectureSearch(wrong)
 
 
-def test_a_recipe_is_the_same_after_writing_and_reading(draw):
+def test_a_method_is_the_same_after_writing_and_reading(draw):
     for _ in range(40):
-        recipe = draw().recipe
+        method = draw().method
         names = {}
-        exec(recipe_source(recipe, words="Found."), names)
-        assert names["RECIPE"] == recipe
+        exec(method_source(method, description="Found."), names)
+        assert names["METHOD"] == method
 
 
 @pytest.mark.parametrize("model", REGISTRY)
-def test_published_recipes_can_be_written_too(model):
+def test_published_architectures_can_be_written_too(model):
     names = {}
-    exec(recipe_source(REGISTRY[model], words="Known."), names)
-    assert names["RECIPE"] == REGISTRY[model]
+    method = CustomMethod("mine", REGISTRY[model]().architecture())
+    exec(method_source(method, description="Known."), names)
+    assert names["METHOD"] == method
 
 
 def test_the_saved_winner_loads_and_fits_with_its_settings(graph, find, tmp_path):
     found = find("htmp", trials=4, write=tmp_path / "mine.py", settings={"width": 32})
-    assert found.recipe.name == "htmp-ring"
-    for path in (tmp_path / "out" / "recipe.py", tmp_path / "mine.py"):
-        recipe = find_recipe(str(path))
-        assert recipe == found.recipe
-        assert recipe.with_settings().settings["learning_rate"] == found.settings["learning_rate"]
-        assert recipe.with_settings().settings["max_epochs"] == 4
+    assert found.method.name == "htmp-ring"
+    for path in (tmp_path / "out" / "method.py", tmp_path / "mine.py"):
+        method = find_method(str(path))
+        assert method == found.method
+        assert method.learning_rate == found.settings["learning_rate"]
+        assert method.max_epochs == 4
     fitted = NodeClassifier(str(path), device="cpu").fit(graph, split="0", progress=False)
     assert fitted.predict().shape == (graph.n_nodes,)
     # The same network as that of the best trial.
     assert fitted.run_.scores["val"]["accuracy"] == found.best.accuracies[0]
-    REGISTRY.pop(recipe.name)
+    REGISTRY.pop(method.name)
 
 
-def test_a_found_recipe_can_be_searched_in_turn(find, draw, tmp_path):
+def test_a_found_method_can_be_searched_in_turn(find, draw, tmp_path):
     drawn = draw()
-    path = write_recipe(drawn.recipe, tmp_path / "mine.py", words="Drawn.")
+    path = write_method(drawn.method, tmp_path / "mine.py", description="Drawn.")
     found = find(str(path), trials=2, splits="0")
     assert found.count("done") == 2
-    assert set(found.best.answers) == set(drawn.recipe.space)
-    REGISTRY.pop(drawn.recipe.name)
+    assert set(found.best.answers) == set(search_space(drawn.method))
+    REGISTRY.pop(drawn.method.name)
 
 
-def test_recipes_of_all_trials_train(graph, find):
+def test_methods_of_all_trials_train(graph, find):
     found = find("htmp", trials=12, splits="0", settings={"width": 32, "max_epochs": 2})
     assert found.count("done") == 12, [a.reason for a in found.attempts]
     rows = set()
@@ -156,6 +164,6 @@ def test_recipes_of_all_trials_train(graph, find):
         drawn = ArchitectureSearch({"width": 32, "max_epochs": 2}).candidate(
             attempt.answers.__getitem__
         )
-        rows.add(str(row_of(drawn.recipe)))
+        rows.add(str(row_of(drawn.method)))
     assert len(rows) > 8
-    assert train(drawn.recipe, graph, split=graph.split("0"), progress=False, **drawn.values)
+    assert train(drawn.method, graph, split=graph.split("0"), progress=False)

@@ -15,7 +15,8 @@ import pytest
 import torch
 
 from heterophily import HeterophilyError, NodeClassifier
-from heterophily.core.spaces import Choice, LogUniform
+from heterophily.core.spaces import Choice, Range
+from heterophily.htmp.method import CustomMethod, make_method, replace_architecture
 from heterophily.models import REGISTRY
 from heterophily.models.gcn import GCN
 from heterophily.models.settings import tuned
@@ -23,6 +24,15 @@ from heterophily.runs import worker
 from heterophily.runs.record import RESULTS_VERSION
 from heterophily.search import SearchResult, study
 from heterophily.search import optimize as driver
+
+LINEAR = replace(
+    replace_architecture(GCN(), "linear", activation="none"), space={"width": Choice(32, 64)}
+)
+
+
+def own(name, space):
+    """Return GCN under another name and with another space."""
+    return CustomMethod(name, GCN().architecture(), space)
 
 
 def by_width(settings, split):
@@ -33,7 +43,7 @@ def test_a_search_finds_the_best_of_its_trials(find, scored):
     scored(by_width)
     found = find(trials=12, splits="1-2")
     assert isinstance(found, SearchResult)
-    assert (found.model, found.dataset, found.recipe) == ("gcn", "ring", GCN)
+    assert (found.model, found.dataset, type(found.method)) == ("gcn", "ring", GCN)
     assert len(found.attempts) == 12
     done = [a for a in found.attempts if a.state == "done"]
     assert found.value == max(a.value for a in done)
@@ -88,9 +98,9 @@ def test_test_labels_change_nothing(graph, find, told):
 def test_training_is_given_no_test_label(graph, find, monkeypatch):
     seen = []
 
-    def spy(recipe, shown, *, split, **options):
+    def spy(method, shown, *, split, **options):
         seen.append((shown, split))
-        return train(recipe, shown, split=split, **options)
+        return train(method, shown, split=split, **options)
 
     train = worker.train
     monkeypatch.setattr(worker, "train", spy)
@@ -113,7 +123,7 @@ def test_the_first_trial_has_the_committed_settings(find, scored, monkeypatch, t
     )
     found = find(trials=3)
     assert found.attempts[0].answers["width"] == 1000
-    assert found.attempts[0].answers["n_layers"] == GCN.defaults["n_layers"]
+    assert found.attempts[0].answers["n_layers"] == GCN().n_layers
     assert (found.preset, found.settings["patience"]) == ("reference", 7)
     written = tomllib.loads((tmp_path / "out" / "gcn.toml").read_text())["ring"]
     assert written == {"source": "search", "preset": "reference", **found.settings}
@@ -155,7 +165,7 @@ def test_a_trial_that_was_trained_on_all_splits_is_never_pruned(find, scored):
 
 
 def test_a_trial_that_raises_is_recorded_and_the_search_goes_on(graph, find, tmp_path):
-    wild = replace(GCN, name="wild", space={"learning_rate": Choice(0.01, 1e30, 1e31)})
+    wild = own("wild", {"learning_rate": Choice(0.01, 1e30, 1e31)})
     found = find(wild, trials=8, settings={"max_epochs": 8})
     failed = [a for a in found.attempts if a.state == "failed"]
     assert 0 < len(failed) < 8
@@ -244,12 +254,13 @@ def test_two_commands_at_once_share_the_work(graph, find, tmp_path):
 
 FRAGILE = '''
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from heterophily import Architecture, CustomMethod
+from heterophily.core.spaces import Choice
 from heterophily.htmp.guidance import RowMean
 from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.models.gcn import GCN
 
 
 @dataclass(frozen=True)
@@ -264,7 +275,8 @@ class Fragile(RowMean):
         return super().matrix(indicator)
 
 
-MINE = replace(GCN, name="fragile", channels=(WithSelf() * Fragile(),))
+SPACE = {"width": Choice(32, 64, 128), "n_layers": Choice(1, 2, 3)}
+MINE = CustomMethod("fragile", Architecture(channels=(WithSelf() * Fragile(),)), SPACE)
 '''
 
 
@@ -307,7 +319,7 @@ def test_a_storage_may_be_a_url(find, scored, tmp_path, told):
         ({"seed": 1}, "another seed;"),
         ({"splits": "0"}, "another splits;"),
         ({"settings": {"patience": 3}}, "another --set;"),
-        ({"model": replace(GCN, activation="none")}, "another recipe;"),
+        ({"model": replace(LINEAR, name="gcn")}, "another method;"),
     ],
 )
 def test_a_study_is_not_resumed_as_another(find, scored, changes, words):
@@ -336,7 +348,7 @@ def test_a_study_is_not_resumed_with_another_code_of_ones_own_part(find, scored,
         return find(str(path), trials=trials)
 
     go("Ends", 1)
-    with pytest.raises(HeterophilyError, match="another recipe;"):
+    with pytest.raises(HeterophilyError, match="another method;"):
         go("Would end", 2)
     assert len(go("Ends", 2).attempts) == 2
     REGISTRY.pop("fragile")
@@ -362,7 +374,7 @@ def test_a_study_without_a_version_is_of_the_first(find, scored, monkeypatch, tm
 
 def test_settings_that_were_tried_are_not_trained_again(find, scored):
     asked = scored(lambda settings, split: settings["learning_rate"])
-    small = replace(GCN, name="small", space={"learning_rate": Choice(0.01, 0.02)})
+    small = own("small", {"learning_rate": Choice(0.01, 0.02)})
     found = find(small, trials=6)
     assert len(found.attempts) == 6
     assert len(asked) == 4
@@ -372,7 +384,7 @@ def test_settings_that_were_tried_are_not_trained_again(find, scored):
 
 def test_ranges_are_searched_and_the_winner_is_what_was_trained(find, scored):
     asked = scored(lambda settings, split: settings["weight_decay"])
-    ranged = replace(GCN, name="ranged", space={"weight_decay": LogUniform(1e-6, 1e-1)})
+    ranged = own("ranged", {"weight_decay": Range(1e-6, 1e-1, log=True)})
     found = find(ranged, trials=8, splits="0")
     tried = [settings["weight_decay"] for settings, _ in asked]
     assert len(set(tried)) == 8
@@ -390,7 +402,7 @@ def test_the_winner_is_written_into_a_file_of_settings(find, scored, tmp_path):
     assert tuned(str(path.with_suffix("")), "cora") == {"width": 8}
     assert tuned(str(path.with_suffix("")), "ring") == found.settings
     assert tuned(str(tmp_path / "out" / "gcn"), "ring") == found.settings
-    assert GCN.with_settings(**tuned(str(path.with_suffix("")), "ring"))
+    assert make_method(GCN, tuned(str(path.with_suffix("")), "ring"))
 
 
 def test_the_folder_tells_the_whole_story(find, pictures, scored, tmp_path):

@@ -4,20 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from heterophily import HeterophilyError
-from heterophily.core.spaces import Choice, LogUniform, Uniform
+from heterophily import CustomMethod, HeterophilyError, define_method
+from heterophily.core.spaces import Choice, Range
+from heterophily.htmp.method import make_method, search_space, settings_of
 from heterophily.models import REGISTRY
+from heterophily.models.gcn import GCN
 from heterophily.search.problem import SettingsSearch, round_value, widen_space
 
 
 @pytest.mark.parametrize("model", REGISTRY)
-def test_every_recipe_starts_with_its_defaults_inside_its_space(model):
+def test_every_method_starts_with_its_defaults_inside_its_space(model):
     subject = SettingsSearch(model)
     (start,) = subject.starts
     found = subject.candidate(start.__getitem__)
-    decided = REGISTRY[model].with_settings()
-    assert found.recipe.with_settings(**found.values).settings == decided.settings
-    assert start.keys() == subject.space.keys() == REGISTRY[model].space.keys()
+    assert found.method == make_method(REGISTRY[model])
+    assert start.keys() == subject.space.keys() == search_space(REGISTRY[model]).keys()
     for name, space in subject.space.items():
         inside = getattr(space, "values", None) or (start[name],)
         assert start[name] in inside
@@ -29,7 +30,9 @@ def test_committed_settings_and_preset_are_the_start_and_the_rest_of_a_candidate
     assert start["width"] == 48
     assert subject.space["width"] == Choice(32, 64, 128, 256, 48)
     found = subject.candidate({**start, "width": 32}.__getitem__)
-    assert found.values == {"preset": "reference", "patience": 7, **start, "width": 32}
+    assert found.preset == "reference"
+    assert found.settings == {"patience": 7, **start, "width": 32}
+    assert found.method == GCN(activation="none", loss="ce_of_probabilities", **found.settings)
 
 
 def test_fixed_settings_are_not_searched():
@@ -41,15 +44,19 @@ def test_fixed_settings_are_not_searched():
     assert found.settings["max_epochs"] == 3
 
 
-def test_the_identity_is_that_of_the_recipe_and_its_space_not_of_its_words():
-    changed = replace(REGISTRY["gcn"], title="Other", paper="Other", equation="", deviations=())
-    assert SettingsSearch(changed).identity == SettingsSearch("gcn").identity
-    for other in (
-        {"space": {"width": Choice(1, 2)}},
-        {"activation": "none"},
-        {"settings": {"width": 3}},
-    ):
-        assert SettingsSearch(replace(changed, **other)).identity != SettingsSearch("gcn").identity
+def test_the_identity_is_that_of_the_method_and_its_space_not_of_its_words():
+    @define_method
+    class Other(GCN):
+        """Other."""
+
+        title, paper, deviations = "Other", "Other", ()
+
+    assert SettingsSearch(Other).identity == SettingsSearch("gcn").identity
+    custom = CustomMethod("gcn", GCN().architecture(), search_space(GCN))
+    assert SettingsSearch(custom).identity == SettingsSearch("gcn").identity
+    template = replace(custom.template, activation="none")
+    for other in ({"space": {"width": Choice(1, 2)}}, {"template": template}, {"width": 3}):
+        assert SettingsSearch(replace(custom, **other)).identity != SettingsSearch("gcn").identity
 
 
 def test_unknown_settings_and_empty_spaces_are_refused():
@@ -57,7 +64,7 @@ def test_unknown_settings_and_empty_spaces_are_refused():
         HeterophilyError, match='unknown setting of gcn "widht"; did you mean "width"'
     ):
         SettingsSearch("gcn", {}, {"widht": 3})
-    everything = {name: REGISTRY["gcn"].defaults[name] for name in REGISTRY["gcn"].space}
+    everything = {name: settings_of(GCN())[name] for name in search_space(GCN)}
     with pytest.raises(HeterophilyError, match=r"nothing to search for gcn: all .* is fixed"):
         SettingsSearch("gcn", {}, everything)
 
@@ -67,10 +74,10 @@ def test_unknown_settings_and_empty_spaces_are_refused():
     [
         (Choice(1, 2), 2, Choice(1, 2)),
         (Choice(1, 2), 3, Choice(1, 2, 3)),
-        (Uniform(0.2, 0.5), 0.3, Uniform(0.2, 0.5)),
-        (Uniform(0.2, 0.5), 0.9, Uniform(0.2, 0.9)),
-        (LogUniform(0.2, 0.5), 0.1, LogUniform(0.1, 0.5)),
-        (LogUniform(0.2, 0.5), 0.0, Uniform(0.0, 0.5)),
+        (Range(0.2, 0.5), 0.3, Range(0.2, 0.5)),
+        (Range(0.2, 0.5), 0.9, Range(0.2, 0.9)),
+        (Range(0.2, 0.5, log=True), 0.1, Range(0.1, 0.5, log=True)),
+        (Range(0.2, 0.5, log=True), 0.0, Range(0.0, 0.5)),
     ],
 )
 def test_a_space_is_widened_by_a_value_outside(space, value, wide):
@@ -79,5 +86,5 @@ def test_a_space_is_widened_by_a_value_outside(space, value, wide):
 
 
 def test_numbers_of_a_range_have_three_digits_and_choices_all():
-    assert round_value(LogUniform(1e-5, 1), 0.000123456) == 0.000123
+    assert round_value(Range(1e-5, 1, log=True), 0.000123456) == 0.000123
     assert round_value(Choice(0.123456), 0.123456) == 0.123456

@@ -1,14 +1,13 @@
-from dataclasses import replace
-
 import pytest
-import torch
 
 from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import Embed, Predict
+from heterophily.htmp.method import make_method
 from heterophily.models import REGISTRY
-from heterophily.models.cmgnn import WITHOUT_BOTH
+from heterophily.models.building import build
+from heterophily.models.cmgnn import CMGNN, ablation_variants
 from heterophily.studies import ablation
-from heterophily.studies.ablation import changes, study_ablation, variants_of, works
+from heterophily.studies.ablation import changes, study_ablation, variants_of
 from heterophily.studies.tidy import StudyData, filter_rows, unique_values
 from heterophily.views.matplotlib import save_figures
 
@@ -45,51 +44,62 @@ def test_cmgnn_loses_what_it_loses_in_the_paper(graph, short):
     ],
 )
 def test_other_methods_lose_each_part_that_they_can_do_without(graph, model, settings, variants):
-    found = variants_of(REGISTRY[model], graph, settings)
+    method = make_method(REGISTRY[model], settings)
+    found = variants_of(method)
     assert list(found) == ["full", *variants]
-    assert found["full"] is REGISTRY[model]
-    for name in variants:
-        assert works(found[name], graph, settings)
+    assert found["full"] is method
+    nodes = graph.labeled.nonzero().squeeze(1)
+    for variant in found.values():
+        network = build(variant, graph)
+        network.initialize_states(graph, nodes)
+        logits = network(graph)
+        assert logits.shape == (graph.n_nodes, graph.n_classes)
+        assert network.loss(logits, graph, nodes).isfinite()
 
 
-def test_a_variant_lacks_exactly_its_part(graph):
-    found = variants_of(REGISTRY["mixhop"], graph, {})
-    symbols = {name: recipe.with_settings().row["neighborhoods"] for name, recipe in found.items()}
+@pytest.mark.parametrize("model", REGISTRY)
+def test_every_variant_that_passes_the_checks_has_finite_logits_and_loss(graph, model):
+    nodes = graph.labeled.nonzero().squeeze(1)
+    for variant in variants_of(make_method(REGISTRY[model])).values():
+        network = build(variant, graph)
+        network.initialize_states(graph, nodes)
+        logits = network(graph)
+        assert logits.shape == (graph.n_nodes, graph.n_classes)
+        assert network.loss(logits, graph, nodes).isfinite()
+
+
+def test_a_variant_lacks_exactly_its_part():
+    found = {n: v.architecture() for n, v in variants_of(REGISTRY["mixhop"]()).items()}
+    symbols = {name: architecture.symbols["neighborhoods"] for name, architecture in found.items()}
     assert symbols["full"] == ["I", "A", "A_h2"]
     assert symbols["without A"] == ["I", "A_h2"]
     assert symbols["without group lasso"] == symbols["full"]
     assert found["without group lasso"].losses == ()
     assert found["without A"].losses == found["full"].losses
-    alone = variants_of(REGISTRY["appnp"], graph, {})["without I"]
+    alone = variants_of(REGISTRY["appnp"]())["without I"].architecture()
     assert isinstance(alone.combine, SingleChannel)
-    assert alone.with_settings().row["neighborhoods"] == ["Ã"]
-    plain = variants_of(REGISTRY["gcn"], graph, {})["without Ã"]
-    assert plain.with_settings().row["neighborhoods"] == ["I"]
+    assert alone.symbols["neighborhoods"] == ["Ã"]
+    plain = variants_of(REGISTRY["gcn"]())["without Ã"].architecture()
+    assert plain.symbols["neighborhoods"] == ["I"]
 
 
 def test_structure_input_gives_way_to_features(graph):
-    linkx = variants_of(REGISTRY["linkx"], graph, {})["without structure input"]
-    assert isinstance(linkx.encoder, Embed)
-    glognn = variants_of(REGISTRY["glognn"], graph, {"dropout": 0.3})["without structure input"]
-    assert type(glognn.encoder) is Predict
-    assert glognn.encoder.dropout == 0.3
+    linkx = variants_of(REGISTRY["linkx"]())["without structure input"]
+    assert isinstance(linkx.architecture().encoder, Embed)
+    glognn = variants_of(REGISTRY["glognn"](dropout=0.3))["without structure input"]
+    assert type(glognn.architecture().encoder) is Predict
+    assert glognn.architecture().encoder.dropout == 0.3
 
 
 def test_channels_of_one_name_are_numbered(graph):
-    names = list(variants_of(REGISTRY["wrgnn"], graph, {}))
+    names = list(variants_of(REGISTRY["wrgnn"]()))
     assert len([name for name in names if "A_c ⊙" in name]) > 1
     assert len(set(names)) == len(names)
 
 
-def test_what_does_not_work_is_noticed(graph):
-    broken = replace(REGISTRY["simp-gcn"], channels=REGISTRY["simp-gcn"].channels[:2])
-    assert not works(broken, graph, {})
-    lost = graph.replace(features=torch.full((graph.n_nodes, 3), 3e38))
-    assert not works(REGISTRY["mlp"], lost, {})
-
-
 def test_own_variants(graph, short):
-    study = short(study_ablation, graph, variants={"full": REGISTRY["cmgnn"], "bare": WITHOUT_BOTH})
+    bare = ablation_variants(CMGNN())["without both"]
+    study = short(study_ablation, graph, variants={"full": CMGNN(), "bare": bare})
     assert unique_values(study.rows, "variant") == ["full", "bare"]
 
 

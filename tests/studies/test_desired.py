@@ -7,6 +7,7 @@ import torch
 from heterophily import build
 from heterophily.core.compatibility import discriminability
 from heterophily.core.errors import HeterophilyError
+from heterophily.htmp.method import make_method
 from heterophily.models import REGISTRY
 from heterophily.studies import desired
 from heterophily.studies.desired import desired_compatibility, mixing_weights, study_desired, way_of
@@ -127,15 +128,15 @@ def test_weights_of_a_weighted_add(graph):
 
 @pytest.mark.parametrize("model", REGISTRY)
 def test_a_method_has_a_known_way_or_says_that_it_has_none(model):
-    recipe = REGISTRY[model].with_settings()
+    method = make_method(REGISTRY[model])
     ways = [way for way, models in WAYS.items() if model in models]
     if ways:
-        assert way_of(recipe) == ways[0]
+        assert way_of(method) == ways[0]
     else:
         with pytest.raises(
             HeterophilyError, match=f"{re.escape(model)} does not mix fixed filters"
         ):
-            way_of(recipe)
+            way_of(method)
 
 
 def test_a_method_without_a_way_is_refused_before_training(graph, no_training):

@@ -94,11 +94,11 @@ def test_methods_take_the_same_features(base):
 
     graphs = {(0.2, "easy", 4): base.replace(splits={})}
     (trial,) = _trials(base, graphs, ["gcn"], column="pattern", settings=None, n_splits=1)
-    assert trial.decided.settings["feature_norm"] == "l1"
+    assert trial.method.feature_norm == "l1"
     (other,) = _trials(
         base, graphs, ["gcn"], column="pattern", settings={"feature_norm": "l2"}, n_splits=1
     )
-    assert other.decided.settings["feature_norm"] == "l2"
+    assert other.method.feature_norm == "l2"
 
 
 def test_committed_settings_of_the_base_come_before_those_of_the_study(base):
@@ -108,7 +108,7 @@ def test_committed_settings_of_the_base_come_before_those_of_the_study(base):
         options = {"column": "pattern", "settings": settings, "n_splits": 1}
         known = base.replace(name="actor")
         (trial,) = _trials(known, {(0.2, "easy", 4): known}, [model], **options)
-        return trial.decided.settings["feature_norm"]
+        return trial.method.feature_norm
 
     assert tuned("gcn", "actor")["feature_norm"] == features("gcn") == "none"
     assert features("gcn", feature_norm="l2") == "l2"

@@ -1,16 +1,16 @@
 import os
 import pickle
-from dataclasses import replace
 
 import pytest
 import torch
 
 from heterophily import Split
 from heterophily.core.errors import HeterophilyError
+from heterophily.htmp.method import make_method, replace_architecture
 from heterophily.models import REGISTRY
-from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
+from heterophily.models.cmgnn import CMGNN, ablation_variants
 from heterophily.models.settings import tuned
-from heterophily.models.simp_gcn import SIMP_GCN
+from heterophily.models.simp_gcn import SimPGCN
 from heterophily.studies.tidy import StudyData, filter_rows
 from heterophily.studies.trials import run_trials, splits_of, trials_of
 from heterophily.training.trainer import train
@@ -39,11 +39,11 @@ def test_settings_come_from_the_committed_table_then_from_the_caller(graph):
     (trial,) = trials_of(real, "gcn", n_splits=1, settings={"width": 7})
     known = tuned("gcn", "actor")
     assert known["preset"] == "reference"
-    assert trial.decided.settings["learning_rate"] == known["learning_rate"]
-    assert trial.decided.settings["loss"] == "ce_of_probabilities"
-    assert trial.decided.settings["width"] == 7
+    assert trial.method.learning_rate == known["learning_rate"]
+    assert trial.method.loss == "ce_of_probabilities"
+    assert trial.method.width == 7
     (other,) = trials_of(real, "mlp", n_splits=1, tuned_as=("gcn", "actor"))
-    assert other.settings == known
+    assert other.method == make_method(REGISTRY["mlp"], known)
 
 
 def test_splits_without_labelled_test_nodes_are_replaced(graph):
@@ -119,11 +119,9 @@ def test_another_graph_of_the_same_name_is_another_run(graph):
 
 def test_a_loss_of_weight_zero_makes_no_other_run(graph):
     def ids(weight):
-        found = {}
-        for recipe in (CMGNN, WITHOUT_SUPPLEMENT, WITHOUT_DISCRIMINATION, WITHOUT_BOTH):
-            settings = {"discrimination_weight": weight}
-            found[recipe.name] = trials_of(graph, recipe, settings=settings)[0].run_id
-        return list(found.values())
+        full = CMGNN(discrimination_weight=weight)
+        methods = (full, *ablation_variants(full).values())
+        return [trials_of(graph, method)[0].run_id for method in methods]
 
     assert len(set(ids(0.1))) == 4
     full, no_messages, no_loss, neither = ids(0.0)
@@ -132,27 +130,27 @@ def test_a_loss_of_weight_zero_makes_no_other_run(graph):
 
 def test_a_loss_with_weights_of_its_own_makes_another_run_even_at_weight_zero(graph):
     """Its weights are drawn before training, so that all later draws differ."""
-    settings = {**SHORT, "similarity_weight": 0.0, "n_neighbors": 3}
-    bare = replace(SIMP_GCN, losses=())
-    runs = [trials_of(graph, recipe, settings=settings)[0] for recipe in (SIMP_GCN, bare)]
+    full = SimPGCN(**SHORT, similarity_weight=0.0, n_neighbors=3)
+    bare = replace_architecture(full, "without loss", losses=())
+    runs = [trials_of(graph, method)[0] for method in (full, bare)]
     assert runs[0].run_id != runs[1].run_id
     logits = [run.train().logits for run in runs]
     assert not torch.equal(*logits)
 
 
-def own_recipe(path, factor):
-    """A file with a recipe whose part is defined there too."""
+def own_method(path, factor):
+    """Write a file with a method and its part."""
     path.write_text(OWN.replace("FACTOR", str(factor)))
     os.utime(path, ns=(factor, factor))  # files are read again when their time changes
     return str(path)
 
 
 OWN = '''
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from heterophily import Architecture, CustomMethod
 from heterophily.htmp.guidance import RowMean
 from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.models.gcn import GCN
 
 
 @dataclass(frozen=True)
@@ -164,13 +162,13 @@ class Scaled(RowMean):
         return mean.pattern * (FACTOR * mean.values)
 
 
-MINE = replace(GCN, name="mine", channels=(WithSelf() * Scaled(),))
+MINE = CustomMethod("mine", Architecture(channels=(WithSelf() * Scaled(),)))
 '''
 
 
 def test_a_part_of_ones_own_that_changed_is_another_run(graph, tmp_path):
     def run(factor):
-        return trials_of(graph, own_recipe(tmp_path / "own.py", factor), settings=SHORT)[0].run_id
+        return trials_of(graph, own_method(tmp_path / "own.py", factor), settings=SHORT)[0].run_id
 
     assert run(2) != run(3)
     assert run(2) == run(2)
@@ -185,14 +183,13 @@ def test_equal_runs_are_trained_once_and_told_twice(graph):
         return measure(trial)
 
     study = StudyData.opened("s")
+    method = CMGNN(**SHORT, discrimination_weight=0.0)
+    bare = ablation_variants(method)["without discrimination loss"]
     trials = [
         trial
-        for variant, recipe in {"full": CMGNN, "without loss": WITHOUT_DISCRIMINATION}.items()
-        for trial in trials_of(
-            graph, recipe, n_splits=2, settings={**SHORT, "discrimination_weight": 0.0},
-            model="cmgnn", variant=variant,
-        )
-    ]  # fmt: skip
+        for variant, each in {"full": method, "without loss": bare}.items()
+        for trial in trials_of(graph, each, n_splits=2, model="cmgnn", variant=variant)
+    ]
     run_trials(trials, count, study, paper=lambda row: {"full": 1.0}.get(row["variant"], 2.0))
     assert len(counted) == 2
     assert len(study.rows) == 4
@@ -205,8 +202,8 @@ def test_equal_runs_are_trained_once_and_told_twice(graph):
     assert {r["paper"] for r in other} == {2.0}
 
 
-def test_processes_give_the_same_rows_also_of_a_recipe_in_a_file(graph, tmp_path):
-    mine = own_recipe(tmp_path / "own.py", 2)
+def test_processes_give_the_same_rows_also_of_a_method_in_a_file(graph, tmp_path):
+    mine = own_method(tmp_path / "own.py", 2)
     found = []
     for workers in (1, 2):
         study = StudyData.opened("s", tmp_path / str(workers))
@@ -232,7 +229,7 @@ def measure_with_process(trial):
 
 
 def test_a_trial_travels_to_a_worker(graph):
-    own = replace(CMGNN, name="own")
+    own = replace_architecture(CMGNN(), "changed", activate_last=True)
     (trial,) = trials_of(graph, own, n_splits=1, settings=SHORT)
     sent = pickle.loads(pickle.dumps(trial))
     assert sent.run_id == trial.run_id

@@ -9,6 +9,7 @@ import torch
 from heterophily import Graph, HeterophilyError, NodeClassifier, Split
 from heterophily.data.splits import random_splits
 from heterophily.data.synthetic import digits, synthetic_graph
+from heterophily.htmp.method import replace_architecture
 from heterophily.models import REGISTRY
 
 QUICK = {"max_epochs": 12, "width": 16}
@@ -126,32 +127,36 @@ def test_what_cannot_work_is_refused_before_any_work(graph, tmp_path):
 
 
 OWN = """
-from dataclasses import replace
-
+from heterophily import define_method
 from heterophily.models.gcn import GCN
-RECIPE = replace(GCN, name="own", activation="{}")
+
+@define_method
+class Own(GCN):
+    name, title = "own", "Own"
+    activation: str = "{}"
 """
 
 
-def test_a_recipe_of_ones_own_is_given_again(graph, tmp_path):
+def test_a_custom_method_is_passed_again(graph, tmp_path):
     (tmp_path / "own.py").write_text(OWN.format("none"))
     (tmp_path / "other.py").write_text(OWN.format("relu"))
     model = fitted(graph, str(tmp_path / "own.py"))
     model.save(tmp_path / "saved")
     again = NodeClassifier.load(tmp_path / "saved", model=str(tmp_path / "own.py"))
     np.testing.assert_array_equal(again.predict_proba(graph), model.predict_proba())
-    with pytest.raises(HeterophilyError, match="another recipe than this"):
+    with pytest.raises(HeterophilyError, match='another version of "own"; pass its method'):
         NodeClassifier.load(tmp_path / "saved", model=str(tmp_path / "other.py"))
     del REGISTRY["own"]
-    with pytest.raises(HeterophilyError, match='"own", which is not one of ours; give its recipe'):
+    with pytest.raises(HeterophilyError, match='"own", which is not part of the library; pass'):
         NodeClassifier.load(tmp_path / "saved")
 
 
 def test_a_variant_under_a_known_name_is_not_taken_for_it(graph, tmp_path):
-    variant = dataclasses.replace(REGISTRY["gcn"], activation="none")
+    changed = replace_architecture(REGISTRY["gcn"](), "linear", activation="none")
+    variant = dataclasses.replace(changed, name="gcn")
     model = fitted(graph, variant)
     model.save(tmp_path)
-    with pytest.raises(HeterophilyError, match="another recipe"):
+    with pytest.raises(HeterophilyError, match="another version"):
         NodeClassifier.load(tmp_path)
     again = NodeClassifier.load(tmp_path, model=variant)
     np.testing.assert_array_equal(again.predict_proba(graph), model.predict_proba())

@@ -13,20 +13,42 @@ from heterophily.training.optimizers import make_optimizers
 
 @pytest.mark.parametrize("preset", ["published", "reference"])
 @pytest.mark.parametrize("model", REGISTRY)
-def test_every_weight_is_learned_once_with_the_decay_of_its_recipe(graph, model, preset):
+def test_every_weight_is_learned_once_with_the_decay_of_its_group(graph, model, preset):
     network = build(model, graph, preset=preset, learning_rate=0.03, weight_decay=0.02)
-    recipe, names = network.recipe, {id(p): n for n, p in network.named_parameters()}
+    groups = network.architecture.param_groups
+    names = {id(p): n for n, p in network.named_parameters()}
+    group_of = {n: next((g for g in groups if fnmatch(n, g.names)), None) for n in names.values()}
+    twice = {n for n, group in group_of.items() if group and group.step_twice}
     main, *own = make_optimizers(network)
-    aside = {n for n in names.values() if recipe.apart and fnmatch(n, recipe.apart.names)}
     counts = Counter(names[id(p)] for adam in (main, *own) for p in parameters(adam))
-    twice = aside if recipe.apart and recipe.apart.both else set()
     assert counts == {name: 1 + (name in twice) for name in names.values()}
     for group in main.param_groups:
         assert group["lr"] == 0.03
         for parameter in group["params"]:
-            decayed = any(fnmatch(names[id(parameter)], pattern) for pattern in recipe.decayed)
-            assert group["weight_decay"] == (0.02 if decayed else 0.0)
-    assert len(own) == (1 if aside else 0)
+            special = group_of[names[id(parameter)]]
+            usual = special is None or special.step_twice
+            assert group["weight_decay"] == (0.02 if usual else special.weight_decay)
+    assert len(own) == (1 if twice else 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "decays"),
+    [
+        ("appnp", {}, {"encoder.inner.weight": 0.02, "encoder.outer.weight": 0.0}),
+        ("gpr-gnn", {}, {"encoder.inner.bias": 0.02, "fuse.gamma": 0.0}),
+        ("gpr-gnn", {"decay_gamma": True}, {"fuse.gamma": 0.02}),
+        ("gcnii", {}, {"stacks.0.1.transform.W": 0.02, "head.weight": 0.02}),
+        ("gcnii", {"layer_decay": 0.5}, {"stacks.0.1.transform.W": 0.5, "head.weight": 0.02}),
+        ("hog-gcn", {}, {"common.attributes.inner.weight": 0.02, "head.weight": 0.7}),
+    ],
+)
+def test_parameter_groups_have_their_own_decay(graph, model, settings, decays):
+    decay = 0.7 if model == "hog-gcn" else 0.02
+    network = build(model, graph, weight_decay=decay, **settings)
+    names = {id(p): n for n, p in network.named_parameters()}
+    (adam,) = make_optimizers(network)
+    found = {names[id(p)]: g["weight_decay"] for g in adam.param_groups for p in g["params"]}
+    assert {name: found[name] for name in decays} == decays
 
 
 def parameters(adam):

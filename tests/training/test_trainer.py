@@ -1,4 +1,4 @@
-"""One trainer for every recipe: reproducible, blind to test labels, back in its best state."""
+"""One trainer for all methods: reproducible, blind to test labels, back in its best state."""
 
 import dataclasses
 import io
@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from heterophily import HeterophilyError, Split, build
+from heterophily.htmp.method import settings_of
 from heterophily.htmp.network import Network
 from heterophily.models import REGISTRY
 from heterophily.training import steps
@@ -41,7 +42,7 @@ def count_passes(monkeypatch):
 @pytest.mark.parametrize("model", [name for name in REGISTRY if name != "cmgnn"])
 def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, monkeypatch, model):
     options = {"max_epochs": 6, "patience": 10, "width": 64}
-    settings = REGISTRY[model].with_settings().settings
+    settings = settings_of(REGISTRY[model]())
     options |= {name: type(rate)(0) for name, rate in settings.items() if name.endswith("dropout")}
     options |= {"norm": "layer"} if settings["norm"] == "batch" else {}
     calls = count_passes(monkeypatch)

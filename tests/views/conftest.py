@@ -5,7 +5,8 @@ import json
 import pytest
 
 from heterophily.htmp.identity import identity_of
-from heterophily.models import find_recipe
+from heterophily.htmp.method import make_method, settings_of
+from heterophily.models import find_method
 from heterophily.runs.record import Record, write_record
 
 WILD = "<img src=x onerror=\"document.title=1\"> & 'co'"  # a name that wants to be markup
@@ -18,7 +19,7 @@ CLASSES = ("plain", WILD, "</script><script>alert(1)</script>")
 def record(model, dataset, split, **fields):
     """A finished run whose accuracy follows from its names."""
     known = model in ("gcn", "cmgnn")
-    decided = find_recipe(model).with_settings(max_epochs=9) if known else None
+    decided = make_method(find_method(model), {"max_epochs": 9}) if known else None
     score = 0.4 + 0.05 * MODELS.index(model) + 0.01 * split + 0.1 * DATASETS.index(dataset)
     curve = [0.2 + 0.2 * i / 300 for i in range(300)]
     facts = {
@@ -27,7 +28,7 @@ def record(model, dataset, split, **fields):
         "dataset": dataset,
         "split": str(split),
         "seed": split,
-        "settings": dict(decided.settings) if decided else {"width": 8, "note": WILD},
+        "settings": settings_of(decided) if decided else {"width": 8, "note": WILD},
         "preset": "published",
         "source": "command line",
         "recipe": identity_of(decided) if decided else WILD,

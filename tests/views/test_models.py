@@ -14,7 +14,7 @@ def printed(view):
 
 
 def test_rows_are_those_of_the_paper():
-    rows = {name: row_of(recipe) for name, recipe in REGISTRY.items()}
+    rows = {name: row_of(method) for name, method in REGISTRY.items()}
     assert rows["gcn"]["neighborhoods"] == ["Ã"]
     assert rows["gcn"]["guidance"] == ["B̃^d"]
     assert rows["h2gcn"]["neighborhoods"] == ["A", "A_h2"]

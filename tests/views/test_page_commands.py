@@ -51,7 +51,7 @@ def fitted_again(command, graph, split):
 
 
 def told(fitted, **more):
-    words = {"source": "g.csv", "model": fitted.recipe.name, "split": "0", "folder": "out"}
+    words = {"source": "g.csv", "model": fitted.method.name, "split": "0", "folder": "out"}
     return graph_report.fit_command(fitted, **{**words, **more})
 
 
@@ -66,14 +66,14 @@ def test_the_command_of_a_fit_says_the_preset_where_another_would_be_taken(actor
         assert "--set max_epochs=2" in command
         again = fitted_again(command, graph, "0")
         assert again.preset == preset
-        assert again.network_.recipe == fitted.network_.recipe
+        assert again.network_.method == fitted.network_.method
         np.testing.assert_array_equal(again.predict_proba(), fitted.predict_proba())
 
 
 def test_the_command_of_a_fit_without_committed_settings_says_all_that_they_would_change(actor):
     fitted = NodeClassifier("gcn", max_epochs=2, device="cpu").fit(actor, split="0")
     again = fitted_again(told(fitted), actor, "0")
-    assert again.network_.recipe == fitted.network_.recipe
+    assert again.network_.method == fitted.network_.method
 
 
 def test_the_table_of_nodes_stands_in_the_commands(digits, actor, tmp_path):
@@ -94,18 +94,18 @@ def test_a_graph_of_ones_own_is_said_to_need_its_file(digits):
     mine = digits.replace(name="mine")
     (cell,) = plan(["gcn"], {"mine": mine}, splits="0")
     assert bench_note(cell.empty_record) == (
-        "mine is a graph of its own: give the path of its file to --datasets."
+        "mine is a custom graph: pass the path of its file to --datasets."
     )
     changed = bench_note(
         replace(cell.empty_record, settings={**cell.empty_record.settings, "gone": 1})
     )
-    assert changed.startswith("mine is a graph of its own")
-    assert "changed since this was run" in changed
+    assert changed.startswith("mine is a custom graph")
+    assert "changed since this run" in changed
     (cell,) = plan(["gcn"], {"digits": digits}, splits="0")
     assert bench_note(cell.empty_record) == ""
     assert own_note(["gcn", "x"], ["cora", "digits", "y"]) == (
-        "x is a recipe of its own: give the path of its file to --models. "
-        "y is a graph of its own: give the path of its file to --datasets."
+        "x is a custom method: pass the path of its file to --models. "
+        "y is a custom graph: pass the path of its file to --datasets."
     )
 
 
@@ -143,5 +143,5 @@ def test_settings_of_single_cells_are_not_those_of_all(digits, made, wild):
 def test_the_page_says_which_names_are_files(report_file):
     text = report_file.read_text(encoding="utf-8")
     end = text[text.index('id="reproduce"') :]
-    assert "give the path of its file to --datasets" in end
-    assert "give the path of its file to --models" in end
+    assert "pass the path of its file to --datasets" in end
+    assert "pass the path of its file to --models" in end

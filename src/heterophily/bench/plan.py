@@ -6,7 +6,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.types import Settings
 from heterophily.data.catalog import CATALOG
-from heterophily.models import find_recipe
+from heterophily.models import find_method
 from heterophily.models.settings import Tables, merge_settings
 from heterophily.runs.job import Job, absolute_path, make_job, parse_splits
 
@@ -44,7 +44,7 @@ def plan(
     A setting comes from the method, then from the table of the dataset, then from `settings`. The table is
     the bundled one, unless `user_tables` has one for the name of the method.
     """
-    methods = {absolute_path(model): find_recipe(model).name for model in models}
+    methods = {absolute_path(model): find_method(model).name for model in models}
     _check_distinct("models", methods)
     _check_distinct("graphs", {source: graph.name for source, graph in graphs.items()})
     jobs = []

@@ -135,10 +135,10 @@ def _read_settings(
     files: list[Path], models: list[str], datasets: list[str]
 ) -> "dict[str, Tables]":
     """Return the tables of settings by the name of their method."""
-    from heterophily.models import find_recipe
+    from heterophily.models import find_method
     from heterophily.models.settings import read_settings
 
-    names = [find_recipe(model).name for model in models]
+    names = [find_method(model).name for model in models]
     tables = {}
     for path in files:
         name = names[0] if len(names) == 1 else path.stem

@@ -38,14 +38,14 @@ def models(
     as_json: Json = False,
 ) -> None:
     """List all methods with their neighborhoods, guidance, COMBINE, and FUSE."""
-    from heterophily.models import REGISTRY, find_recipe
+    from heterophily.models import REGISTRY, find_method
     from heterophily.views.console import console
     from heterophily.views.models import model_table, row_of
 
     for file in files or ():
-        find_recipe(file)
+        find_method(file)
     if as_json:
-        print_json([row_of(recipe) for recipe in REGISTRY.values()])
+        print_json([row_of(method) for method in REGISTRY.values()])
     else:
         console().print(model_table(list(REGISTRY.values())))
 
@@ -56,15 +56,15 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show the architecture, equation, citation, settings, and deviations of a method."""
-    from heterophily.models import find_recipe
+    from heterophily.models import find_method
     from heterophily.views.console import console
     from heterophily.views.models import model_facts, model_view
 
-    recipe = find_recipe(model)
+    method = find_method(model)
     if as_json:
-        print_json(model_facts(recipe))
+        print_json(model_facts(method))
     else:
-        console().print(model_view(recipe))
+        console().print(model_view(method))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ Graphs = Annotated[
     typer.Argument(metavar="GRAPH...", help="Datasets, `digits`, or paths of graphs of your own."),
 ]
 Base = Annotated[str, typer.Argument(metavar="GRAPH", help="Graph whose nodes get new edges.")]
-Models = Annotated[str, typer.Option(help="Methods or files with recipes, commas between.")]
+Models = Annotated[str, typer.Option(help="Comma-separated methods or files with methods.")]
 Splits = Annotated[int, typer.Option(min=1, help="How many splits of each graph, from the first.")]
 Seed = Annotated[int, typer.Option(help="Split i runs with this seed plus i.")]
 Workers = Annotated[int, typer.Option(min=1, help="Runs at the same time, one thread each.")]
@@ -60,7 +60,7 @@ HERE = Path("studies")
 @app.command()
 def ablation(
     graphs: Graphs,
-    model: Annotated[str, typer.Option(help="A method, or a file with a recipe.")] = "cmgnn",
+    model: Annotated[str, typer.Option(help="A method, or a file with one.")] = "cmgnn",
     splits: Splits = 10,
     seed: Seed = 0,
     workers: Workers = 1,

@@ -31,3 +31,10 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> HeterophilyError
     options = ", ".join(names)
     hint = f'did you mean "{close[0]}"?' if close else f"available: {options or 'none'}"
     return HeterophilyError(f'unknown {kind} "{name}"; {hint}')
+
+
+def check_option(name: str, value: str, options: Iterable[str]) -> None:
+    """Raise an error unless a value is one of the options."""
+    known = tuple(options)
+    if value not in known:
+        raise HeterophilyError(f"{name} must be one of {', '.join(known)}, got {value!r}")

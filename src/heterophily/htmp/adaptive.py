@@ -9,16 +9,7 @@ from torch.nn import functional as F
 
 from heterophily.core.fused import gated_sum
 from heterophily.htmp.combine import Combine, Messages
-from heterophily.htmp.part import (
-    Context,
-    Dense,
-    Flag,
-    Number,
-    Sizes,
-    Text,
-    init_scalar,
-    init_uniform,
-)
+from heterophily.htmp.part import Context, Dense, Sizes, init_scalar, init_uniform
 
 
 @dataclass(frozen=True)
@@ -28,7 +19,7 @@ class AdaptiveSum(Combine):
     κ is 3 for three channels and 1 otherwise, as in the published program; `norm` adds a layer norm.
     """
 
-    norm: Flag = False
+    norm: bool = False
     symbol = "AdaAdd"
 
     def weights(self, size: Sizes) -> dict[str, nn.Module | nn.Parameter]:
@@ -101,9 +92,10 @@ def degree_column(context: Context) -> Tensor:
 class SimilaritySum(Combine):
     """s ⊙ Z_2 + (1 - s) ⊙ Z_3 + γ k ⊙ Z_1, s = sig(Z a + β), k = Z u + κ (SimP-GCN)."""
 
-    ego_weight: Number = 0.1  # γ
-    score_bias_init: Number = 0.0  # initial β
+    ego_weight: float = 0.1  # γ
+    score_bias_init: float = 0.0  # initial β
     symbol = "AdaAdd"
+    arity = (3, 3)
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """The vectors a and u (d_in), β and κ."""
@@ -130,7 +122,7 @@ class AttentionSum(Combine):
     """
 
     width_inside: int = 16
-    head: Text = "linear"
+    head: str = "linear"
     symbol = "AdaAdd"
 
     def weights(self, size: Sizes) -> dict[str, nn.Module]:

@@ -18,13 +18,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heterophily.core.compatibility import degree_weights, estimated_compatibility, norm1
-from heterophily.core.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError, check_option
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.execution.batch import Batch
 from heterophily.htmp.guidance import ChannelInput, Guidance
 from heterophily.htmp.neighborhoods import Neighborhood
-from heterophily.htmp.part import Number, Setting, Text, choose
 
 SUPPLEMENTARY_LABELS = ("predicted", "masked", "true")
 
@@ -35,6 +34,12 @@ class Prototypes(Neighborhood):
 
     symbol = "A_sup"
     sampled = False
+
+    def check_guidance(self, guidance: Guidance) -> str:
+        """Prototypes are not nodes: only their own guidance has a column for each."""
+        if isinstance(guidance, CompatibilityWeights):
+            return ""
+        return "prototypes have no edges to average over; use Prototypes() * CompatibilityWeights()"
 
     def adjacency(self, graph: Graph) -> Pattern:
         """Unused: the operator is dense, N × K."""
@@ -48,6 +53,12 @@ class CompatibilityWeights(Guidance):
     depends_on = "network"
     symbol = "B_sup"
     kind = "RelaEst"
+
+    def check_neighborhood(self, neighborhood: Neighborhood) -> str:
+        """It has one column per prototype."""
+        if isinstance(neighborhood, Prototypes):
+            return ""
+        return "CompatibilityWeights has one column per class; use Prototypes()"
 
     def operator(self, seen: ChannelInput, w: Any) -> Tensor:
         """B_sup, for nodes and prototypes."""
@@ -64,11 +75,11 @@ class CompatibilityEstimate:
     share of the nodes; or always its `true` label, as published.
     """
 
-    supplementary_labels: Text = "predicted"
-    prototype_index: Text = "nodes"
-    degree_weight: Text = "three_branches"
-    pseudo_labels: Text = "evaluation"
-    hidden_share: Number = 0.5
+    supplementary_labels: str = "predicted"
+    prototype_index: str = "nodes"
+    degree_weight: str = "three_branches"
+    pseudo_labels: str = "evaluation"
+    masked_fraction: float = 0.5
 
     @property
     def full_graph_reason(self) -> str:
@@ -78,14 +89,17 @@ class CompatibilityEstimate:
         return "it believes what a training pass over all nodes predicts (pseudo_labels = training)"
 
     def __post_init__(self) -> None:
-        choose("supplementary_labels", self.supplementary_labels, SUPPLEMENTARY_LABELS)
-        choose("prototype_index", self.prototype_index, ("nodes", "positions"))
-        choose("degree_weight", self.degree_weight, ("three_branches", "overwritten"))
-        choose("pseudo_labels", self.pseudo_labels, ("evaluation", "training"))
-        if not isinstance(self.hidden_share, Setting) and not 0 < self.hidden_share <= 1:
+        check_option("supplementary_labels", self.supplementary_labels, SUPPLEMENTARY_LABELS)
+        check_option("prototype_index", self.prototype_index, ("nodes", "positions"))
+        check_option("degree_weight", self.degree_weight, ("three_branches", "overwritten"))
+        check_option("pseudo_labels", self.pseudo_labels, ("evaluation", "training"))
+        if not 0 < self.masked_fraction <= 1:
             raise HeterophilyError(
-                f"hidden_share must be above 0 and at most 1, got {self.hidden_share}"
+                f"masked_fraction must be above 0 and at most 1, got {self.masked_fraction}"
             )
+
+
+CompatibilityWeights.requires = (CompatibilityEstimate,)
 
 
 class CompatibilityState(nn.Module):
@@ -166,7 +180,7 @@ class CompatibilityState(nn.Module):
             return None
         trained = self.trained if nodes is None else self.trained[nodes]
         drawn = torch.rand(len(trained), device=trained.device)
-        return trained & (drawn < self.belief.hidden_share)
+        return trained & (drawn < self.belief.masked_fraction)
 
     def extended(self, graph: Graph, x: Callable[[], Features]) -> Graph:
         """The graph with the prototypes as K more nodes, kept while the same graph comes again."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
+from heterophily.core.errors import check_option
 from heterophily.core.sparse import Matrix, Pattern
-from heterophily.htmp.part import Flag, choose
 
 if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance
@@ -34,17 +34,16 @@ class Channel:
     """One neighborhood with its guidance, and the state that it hears.
 
     `input`: the previous layer, the initial state Z⁰, `nodes` (a learned row per node, for structure), or
-    the prototypes. `activation`: where the nonlinearity of a message stands, if not where the recipe says.
+    the prototypes. `activation`: the place of the ReLU of a message, if not that of the architecture.
     """
 
     neighborhood: "Neighborhood"
     guidance: "Guidance"
     input: str = "previous"
-    when: Flag = True
     activation: str | None = None
 
     def __post_init__(self) -> None:
-        choose("the input of a channel", self.input, STATES)
+        check_option("the input of a channel", self.input, STATES)
 
     @property
     def symbol(self) -> str:
@@ -60,10 +59,6 @@ class Channel:
     def with_input(self, state: str) -> "Channel":
         """The same channel, listening to another state."""
         return dataclasses.replace(self, input=state)
-
-    def only_when(self, condition: Flag) -> "Channel":
-        """The same channel, left out where the setting is off."""
-        return dataclasses.replace(self, when=condition)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from heterophily.core.dense import product
-from heterophily.core.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError, check_option
 from heterophily.core.fused import blend
-from heterophily.htmp.part import Context, Dense, Flag, Number, Sizes, Text, choose
+from heterophily.htmp.part import Context, Dense, Sizes
 
 Messages = Sequence[Tensor]
 
@@ -26,6 +26,14 @@ class Combine:
     symbol = "/"
     # What it keeps in the memory of a scene from layer to layer, per node.
     carried_keys: ClassVar[tuple[str, ...]] = ()
+    # Smallest and largest number of channels; None for no limit.
+    arity: ClassVar[tuple[int, int | None]] = (1, None)
+    keeps_width: ClassVar[bool] = True  # whether Z is as wide as each message
+
+    @property
+    def keeps_width_in_last_layer(self) -> bool:
+        """Whether Z^L is as wide as each message."""
+        return self.keeps_width
 
     def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights of one layer; d_out is the width of a message."""
@@ -47,6 +55,8 @@ class Combine:
 @dataclass(frozen=True)
 class SingleChannel(Combine):
     """The message of the only channel."""
+
+    arity = (1, 1)
 
     def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """Z_1."""
@@ -71,9 +81,10 @@ class Add(Combine):
 class WeightedAdd(Combine):
     """ω_1 Z_1 + ω_2 Z_2 with given weights, ω_2 = 1 - ω_1 if left out."""
 
-    first: Number
-    second: Number | None = None
+    first: float
+    second: float | None = None
     symbol = "WeightedAdd"
+    arity = (2, 2)
 
     def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """ω_1 Z_1 + ω_2 Z_2."""
@@ -86,6 +97,7 @@ class LearnedAdd(Combine):
     """Z_1 + ω Z_2 + b with a learned number ω (HOG-GCN)."""
 
     symbol = "WeightedAdd"
+    arity = (2, 2)
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """ω, uniform in (½, 1), and b."""
@@ -106,6 +118,12 @@ class Concat(Combine):
 
     last: str = "concat"
     symbol = "Cat"
+    keeps_width = False
+
+    @property
+    def keeps_width_in_last_layer(self) -> bool:
+        """Whether the last layer averages."""
+        return self.last == "mean"
 
     def _averages(self, layer: int, n_layers: int) -> bool:
         return self.last == "mean" and layer == n_layers
@@ -134,19 +152,20 @@ class OrderedGate(Combine):
     each column of g^l d/c times; a layer norm follows. `gate`: `ordered`; `simple`, a sigmoid; `off`, m.
     """
 
-    n_chunks: Number = 64
-    shared: Flag = True
-    gate: Text = "ordered"
+    n_chunks: int = 64
+    shared: bool = True
+    gate: str = "ordered"
     symbol = "AdaCat"
+    arity = (2, 2)
     carried_keys = ("gate",)
 
     def __post_init__(self) -> None:
-        choose("gate", self.gate, ("ordered", "simple", "off"))
+        check_option("gate", self.gate, ("ordered", "simple", "off"))
 
     def _gate(self, size: Sizes) -> dict[str, nn.Module]:
         if self.gate == "off":
             return {}
-        width, chunks = size.d_out, int(self.n_chunks)
+        width, chunks = size.d_out, self.n_chunks
         if width % chunks:
             raise HeterophilyError(f"n_chunks must divide the width {width}, got {chunks}")
         return {"gate": Dense(2 * width, chunks)}

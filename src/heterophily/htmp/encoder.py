@@ -12,19 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from heterophily.core.errors import check_option
 from heterophily.htmp.adaptive import degree_column
 from heterophily.htmp.guidance import RowMean, SymmetricMean
 from heterophily.htmp.neighborhoods import Neighborhood, Raw, WithSelf, structure_adjacency
-from heterophily.htmp.part import (
-    Context,
-    Dense,
-    Number,
-    Sizes,
-    Text,
-    activate,
-    apply_dropout,
-    choose,
-)
+from heterophily.htmp.part import Context, Dense, Sizes, activate, apply_dropout
 
 
 @dataclass(frozen=True)
@@ -32,6 +24,8 @@ class Encoder:
     """The base of all encoders: calling it with the dropped input is the verb."""
 
     structure: ClassVar[Neighborhood | None] = None  # the neighborhood that is an input, if any
+    outputs_classes: ClassVar[bool] = False  # whether Z⁰ has one column per class
+    accepts_prototypes: ClassVar[bool] = False  # whether rows that are not nodes can be encoded
 
     @property
     def uses_structure(self) -> bool:
@@ -71,20 +65,20 @@ class Embed(Encoder):
     `dropout` is p between the layers and after the last one if `drop_output`; the norm is optional.
     """
 
-    n_layers: Number = 1
-    activation: Text = "relu"
+    n_layers: int = 1
+    activation: str = "relu"
     bias: bool = True
     init: str = "linear"
     bias_init: str = ""
     gain: float = 1.0
     norm: bool = False
-    dropout: Number = 0.0
+    dropout: float | None = 0.0  # None: the method's dropout
     drop_output: bool = False
+    accepts_prototypes = True
 
     def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """Dense layers F → d → .. → d, and norms."""
-        count = int(self.n_layers)
-        sizes = [size.d_in] + [size.d_out] * count
+        sizes = [size.d_in] + [size.d_out] * self.n_layers
         dense = [self._dense(i, o) for i, o in pairwise(sizes)]
         found: dict[str, nn.Module] = {"dense": nn.ModuleList(dense)}
         if self.norm:
@@ -109,8 +103,9 @@ class Predict(Encoder):
     """Z⁰ = drop_q( drop_p( relu(X W_1 + b_1) ) W_2 + b_2 ), (N, K)."""
 
     bias: bool = True
-    dropout: Number = 0.0  # p
-    output_dropout: Number = 0.0  # q
+    dropout: float | None = 0.0  # p; None: the method's dropout
+    output_dropout: float = 0.0  # q
+    outputs_classes = True
 
     def width(self, size: Sizes) -> int:
         """K."""
@@ -131,7 +126,7 @@ class Predict(Encoder):
 class PredictFromBoth(Predict):
     """Z⁰ = drop_p( relu( δ (X W_x + b_x) + (1-δ)(S° W_a + b_a) ) ) W_o + b_o, (N, K) (GloGNN)."""
 
-    share: Number = 0.5  # δ
+    share: float = 0.5  # δ
     structure = WithSelf()
 
     def weights(self, size: Sizes) -> dict[str, nn.Module]:
@@ -156,12 +151,13 @@ class FeaturesAndStructure(Encoder):
     R is the row mean and d the degree; `double` drops X and R twice, which is one dropout of rate 1 - (1-p)².
     """
 
-    dropout: Number = 0.0
-    structure_dropout: Text = "single"
+    dropout: float | None = 0.0  # None: the method's dropout
+    structure_dropout: str = "single"
+    accepts_prototypes = True
     structure = Raw()
 
     def __post_init__(self) -> None:
-        choose("structure_dropout", self.structure_dropout, ("single", "double"))
+        check_option("structure_dropout", self.structure_dropout, ("single", "double"))
 
     def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """W_x (F, d), W_a (N + 1, d) and W_0 (2d, d)."""
@@ -171,7 +167,7 @@ class FeaturesAndStructure(Encoder):
 
     def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
         """Features and structure side by side."""
-        p, training = self.dropout, context.training
+        p, training = self.dropout or 0.0, context.training
         again = p if self.structure_dropout == "double" else 0.0
         features = w.features(apply_dropout(x, again, training=training))
         adjacency = structure_adjacency(Raw(), context.graph)

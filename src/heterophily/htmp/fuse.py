@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heterophily.core.errors import HeterophilyError
-from heterophily.htmp.part import Number, Text, choose
+from heterophily.core.errors import HeterophilyError, check_option
 
 INITS = ("ppr", "nppr", "sgc", "random")
 
@@ -19,6 +18,7 @@ class LastLayer:
 
     symbol = "Z^L"
     uses_all_layers = False  # whether states of earlier layers matter
+    concatenates = False  # whether Z is wider than each layer
 
     def weights(self, n_layers: int) -> dict[str, nn.Parameter]:
         """None."""
@@ -38,7 +38,7 @@ class ConcatLayers(LastLayer):
     """Z = [Z⁰ ‖ .. ‖ Z^L]."""
 
     symbol = "Cat"
-    uses_all_layers = True
+    uses_all_layers = concatenates = True
 
     def width(self, widths: Sequence[int]) -> int:
         """The sum of all widths."""
@@ -57,14 +57,14 @@ class WeightedLayerSum(LastLayer):
     or the numbers themselves.
     """
 
-    teleport: Number = 0.1  # α
-    init: Text = "ppr"
+    teleport: float = 0.1  # α
+    init: str | tuple[float, ...] = "ppr"
     symbol = "AdaAdd"
     uses_all_layers = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.init, tuple | list):
-            choose("gamma_init", self.init, INITS)
+        if isinstance(self.init, str):
+            check_option("gamma_init", self.init, INITS)
 
     def weights(self, n_layers: int) -> dict[str, nn.Parameter]:
         """γ (L + 1)."""

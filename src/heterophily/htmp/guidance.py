@@ -18,6 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 from heterophily.core.dense import product
 from heterophily.core.dropout import dropout
+from heterophily.core.errors import check_option
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
 from heterophily.htmp.channel import (
@@ -28,8 +29,15 @@ from heterophily.htmp.channel import (
     PowerOperator,
 )
 from heterophily.htmp.execution.batch import SampledMatrix
-from heterophily.htmp.neighborhoods import RELATIONS, Adjacency, Ego, Geometric, adjacency_of
-from heterophily.htmp.part import Context, Sizes, Text, choose, init_matrix, init_uniform
+from heterophily.htmp.neighborhoods import (
+    RELATIONS,
+    Adjacency,
+    Ego,
+    Geometric,
+    Neighborhood,
+    adjacency_of,
+)
+from heterophily.htmp.part import Context, Sizes, init_matrix, init_uniform
 
 MAX_ATTENTION_VALUES = (
     2**24
@@ -80,6 +88,10 @@ class Guidance:
     # What B_r is computed from: the graph alone, also weights and states of the network, also the
     # messages U, or also the inputs Z of the channel.
     depends_on: ClassVar[Literal["graph", "network", "messages", "inputs"]] = "inputs"
+    requires: ClassVar[tuple[type, ...]] = ()  # parts that must be in the same architecture
+    supports_powers: ClassVar[bool] = False  # whether the operator is a fixed matrix with powers
+    covers_all_pairs: ClassVar[bool] = False  # whether it works on all pairs of nodes
+    accepts_sparse_inputs: ClassVar[bool] = True  # whether Z may be a sparse matrix
     full_graph_reason = (
         ""  # why a message needs more than its receiver's neighbors, so that batches fail
     )
@@ -93,6 +105,14 @@ class Guidance:
     def kind(self) -> str:
         """DegAvg (degrees), AdaWeight (learned) or RelaEst (estimated relation)."""
         return "AdaWeight"
+
+    def check_neighborhood(self, neighborhood: Neighborhood) -> str:
+        """Return why a neighborhood cannot be used with this guidance; empty if it can."""
+        return ""
+
+    def shares_weights_with(self, neighborhood: Neighborhood) -> Channel | None:
+        """Return the channel whose weights this guidance uses, which must precede it."""
+        return None
 
     def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights of one layer."""
@@ -116,6 +136,7 @@ class FixedGuidance(Guidance):
     """Guidance that depends on the graph alone and is computed once."""
 
     depends_on = "graph"
+    supports_powers = True
     symbol = "B^d"
     kind = "DegAvg"
 
@@ -201,14 +222,14 @@ class Attention(Guidance):
     """
 
     slope: float = 0.2
-    aggregate: Text = "sum"
+    aggregate: str = "sum"
     init: str = "heads"
     depends_on = "messages"
     symbol = "B^aw"
 
     def __post_init__(self) -> None:
-        choose("aggregate", self.aggregate, ("sum", "mean"))
-        choose("init", self.init, ("heads", "column", "relation"))
+        check_option("aggregate", self.aggregate, ("sum", "mean"))
+        check_option("init", self.init, ("heads", "column", "relation"))
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """The vectors r and s, one row per head."""
@@ -281,6 +302,7 @@ class SequentialHeads:
 class SignedAttention(Guidance):
     """tanh( w · [Z_i ‖ Z_j] + c ) / √(d_i d_j): weights of either sign."""
 
+    accepts_sparse_inputs = False
     symbol = "B^naw"
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
@@ -306,15 +328,19 @@ class Gate(Guidance):
     """
 
     other: bool = False
-    heterophilous_message: Text = "neighbour"
+    heterophilous_message: str = "neighbor"
 
     def __post_init__(self) -> None:
-        choose("hetero_message", self.heterophilous_message, ("neighbour", "ego"))
+        check_option("hetero_message", self.heterophilous_message, ("neighbor", "ego"))
 
     @property
     def symbol(self) -> str:
         """B^aw or 1-B^aw."""
         return "1-B^aw" if self.other else "B^aw"
+
+    def shares_weights_with(self, neighborhood: Neighborhood) -> Channel | None:
+        """The gate on the same neighborhood, for its complement."""
+        return neighborhood * Gate() if self.other else None
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """W_g (d_in, d_out), r and s; the other share has none of its own."""
@@ -330,18 +356,19 @@ class Gate(Guidance):
 
     def operator(self, seen: ChannelInput, w: Any) -> Any:
         """The weighted neighbors, or Σ_j (1 - σ_ij) / d_i times the node itself."""
-        if self.heterophilous_message == "neighbour":
+        if self.heterophilous_message == "neighbor":
             return super().operator(seen, w)
         return DiagonalOperator(segment_sum(seen.pattern, self.values(seen, w)))
 
     def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """σ_ij / d_i, or (1 - σ_ij) / d_i."""
-        carry, key = seen.context.carry, ("gate", seen.context.layer)
-        if key not in carry:
+        carry, hood = seen.context.carry, seen.channel.neighborhood
+        key = ("gate", seen.context.layer, hood)
+        if not self.other:
             u = product(seen.inputs, w.W)
             gate = torch.sigmoid(F.leaky_relu(edge_sum(seen.pattern, u @ w.r, u @ w.s), 0.2))
             carry[key] = gate
-            seen.context.add_aux_output("gate", (seen.pattern, gate))
+            seen.context.add_aux_output("gate", (hood, seen.pattern, gate))
         share = 1 - carry[key] if self.other else carry[key]
         return (
             share * RowMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency).values
@@ -393,11 +420,12 @@ def symmetric_values(seen: ChannelInput) -> Tensor:
 class RelationMean(FixedGuidance):
     """D^(-1/2) A_r D^(-1/2), D counting the entries of all nine relations of Geom-GCN, or of one."""
 
-    degree: Text = "union"
-    overlap: Text = "both"
+    degree: str = "union"
+    overlap: str = "both"
+    supports_powers = False
 
     def __post_init__(self) -> None:
-        choose("degree", self.degree, ("union", "relation"))
+        check_option("degree", self.degree, ("union", "relation"))
 
     def operator(self, seen: ChannelInput, w: Any) -> Matrix:
         """The relation, scaled by the degrees of all relations."""

@@ -1,20 +1,25 @@
 """Losses: classification, in the three forms of published programs, and the terms of single methods.
 
-A term of a recipe reads what the parts noted during the forward pass; it may own weights and may have
+A term of an architecture reads what the parts noted during the forward pass; it may own weights and may have
 something to do before training begins.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from heterophily.core.errors import check_option
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Pattern, spmm
-from heterophily.htmp.part import Context, Dense, Number, Sizes, Text, choose
+from heterophily.htmp.belief import CompatibilityEstimate
+from heterophily.htmp.guidance import Gate
+from heterophily.htmp.part import Context, Dense, Sizes
+from heterophily.htmp.relations import EstimatedHomophily
 
 if TYPE_CHECKING:
     from heterophily.htmp.network import Network
@@ -54,6 +59,7 @@ def classification(
 class AuxiliaryLoss:
     """The base of all terms: calling it is the verb."""
 
+    requires: ClassVar[tuple[type, ...]] = ()  # parts that must be in the same architecture
     full_graph_reason = ""  # why the term needs all nodes at once, so that batches are wrong
 
     def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
@@ -76,23 +82,24 @@ class GateLoss(AuxiliaryLoss):
     (1-σ, σ) taken as logits, log(1 + exp(±(1-2σ))). Both are what the program computes.
     """
 
-    weight: Number = 1.0
-    target: Text = "same_label"
-    form: Text = "binary"
+    weight: float = 1.0
+    target: str = "same_label"
+    form: str = "binary"
+    requires = (Gate,)
 
     def __post_init__(self) -> None:
-        choose("gate_target", self.target, ("same_label", "both_nonzero"))
-        choose("gate_loss", self.form, ("binary", "probabilities_as_logits"))
+        check_option("gate_target", self.target, ("same_label", "both_nonzero"))
+        check_option("gate_loss", self.form, ("binary", "probabilities_as_logits"))
 
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ Σ_l G_l."""
-        gates = context.aux_outputs["gate"]
-        pattern, labels = gates[0][0], context.graph.labels
-        key = ("training edges", self.target, nodes)
-        edges, same = context.graph.cached(key, lambda: self._edges(pattern, labels, nodes))
-        if not len(edges):
-            return torch.zeros((), device=labels.device)
-        total = sum(self._loss(gate.index_select(0, edges), same) for _, gate in gates)
+        graph = context.graph
+        total = torch.zeros((), device=graph.labels.device)
+        for hood, pattern, gate in context.aux_outputs["gate"]:
+            key = ("training edges", self.target, hood, nodes)
+            edges, same = graph.cached(key, partial(self._edges, pattern, graph.labels, nodes))
+            if len(edges):
+                total = total + self._loss(gate.index_select(0, edges), same)
         return self.weight * total
 
     def _edges(self, pattern: Pattern, labels: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
@@ -114,6 +121,8 @@ class GateLoss(AuxiliaryLoss):
 class AttributeLoss(AuxiliaryLoss):
     """-log P_c of the attribute model (HOG-GCN)."""
 
+    requires = (EstimatedHomophily,)
+
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """The mean over training nodes."""
         log_p = context.aux_outputs["attribute log-probabilities"][0]
@@ -128,14 +137,15 @@ class PropagationLoss(AuxiliaryLoss):
     `labels = train_true` puts the true labels of training nodes in their place.
     """
 
-    labels: Text = "predicted"
-    learning_rate: Number = 0.001
+    labels: str = "predicted"
+    learning_rate: float = 0.001
     n_steps: int = 10
     weight_decay: float = 0.02
     full_graph_reason = "its loss propagates labels over the whole graph"
+    requires = (EstimatedHomophily,)
 
     def __post_init__(self) -> None:
-        choose("propagated_labels", self.labels, ("predicted", "train_true"))
+        check_option("propagated_labels", self.labels, ("predicted", "train_true"))
 
     def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """Y_lp, which is state and not learned."""
@@ -181,7 +191,7 @@ class SimilarityLoss(AuxiliaryLoss):
     than `n_pairs`, that many are drawn in every step. E is what the last layer hears.
     """
 
-    weight: Number = 1.0
+    weight: float = 1.0
     n_pairs: int = 10_000
     full_graph_reason = "its loss compares pairs of nodes from all over the graph"
 
@@ -221,7 +231,8 @@ class Discrimination(AuxiliaryLoss):
     Z_ptt are the fused states of the prototypes after dropout; M̂ is constant.
     """
 
-    weight: Number = 1.0
+    weight: float = 1.0
+    requires = (CompatibilityEstimate,)
 
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ L_dis."""
@@ -240,7 +251,7 @@ class Discrimination(AuxiliaryLoss):
 class GroupLasso(AuxiliaryLoss):
     """λ Σ over the weights of the layers of Σ_columns ‖column‖₂: whole output units may vanish (MixHop)."""
 
-    weight: Number = 5e-4
+    weight: float = 5e-4
 
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
         """λ Σ ‖column‖₂."""

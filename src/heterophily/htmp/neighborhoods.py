@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from heterophily.core.errors import check_option
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.part import Flag, Number, Text, choose
 
 if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance
@@ -45,6 +45,10 @@ class Neighborhood:
         """How often the guidance is applied."""
         return 1
 
+    def check_guidance(self, guidance: "Guidance") -> str:
+        """Return why a guidance cannot be used with this neighborhood; empty if it can."""
+        return ""
+
     def adjacency(self, graph: Graph) -> Adjacency:
         """A_r of a graph."""
         raise NotImplementedError
@@ -70,8 +74,8 @@ class Ego(Neighborhood):
 class Raw(Neighborhood):
     """A: the neighbors of the symmetrised graph; `loops` adds the node, as some programs do."""
 
-    self_loops: Flag = False
-    weight: Number = 1.0
+    self_loops: bool = False
+    weight: float = 1.0
     symbol = "A"
     kind = "Raw"
 
@@ -87,7 +91,7 @@ class Raw(Neighborhood):
 class WithSelf(Neighborhood):
     """Ã = A + I: the neighbors and the node itself; `extra` makes it A + 2I, as some programs do."""
 
-    double_self_loops: Flag = False
+    double_self_loops: bool = False
     symbol = "Ã"
     kind = "Raw"
 
@@ -107,11 +111,11 @@ class Hop(Neighborhood):
     """
 
     k: int = 2
-    rule: Text = "strict"
-    limit: Number = 0
+    rule: str = "strict"
+    limit: int = 0
 
     def __post_init__(self) -> None:
-        choose("second_hop", self.rule, ("strict", "thresholded"))
+        check_option("second_hop", self.rule, ("strict", "thresholded"))
 
     @property
     def symbol(self) -> str:
@@ -128,7 +132,7 @@ class Hop(Neighborhood):
         from heterophily.htmp.algorithms.hops import hop, second_hop
 
         if self.k == 2:
-            return second_hop(graph.symmetric, rule=str(self.rule), limit=int(self.limit))
+            return second_hop(graph.symmetric, rule=self.rule, limit=self.limit)
         return graph.symmetric if self.k == 1 else hop(graph.symmetric, self.k)
 
 
@@ -137,7 +141,7 @@ class Power(Neighborhood):
     """Ã^k as powers of one guided matrix: the k-th power sees all nodes within k steps."""
 
     k: int = 1
-    double_self_loops: Flag = False
+    double_self_loops: bool = False
 
     @property
     def symbol(self) -> str:
@@ -160,10 +164,10 @@ class PathCounts(Neighborhood):
     """(A + I)^k with the number of paths as weights, or as an indicator."""
 
     k: int = 2
-    hop_weights: Text = "counts"
+    hop_weights: str = "counts"
 
     def __post_init__(self) -> None:
-        choose("hop_weights", self.hop_weights, ("counts", "binary"))
+        check_option("hop_weights", self.hop_weights, ("counts", "binary"))
 
     @property
     def symbol(self) -> str:
@@ -201,14 +205,14 @@ class FeatureNeighbors(Neighborhood):
     symmetrised indicator and adds the node itself.
     """
 
-    k: Number = 20
+    k: int = 20
     weighted: bool = True
     with_self: bool = False
-    pairs: Text = "all"
+    pairs: str = "all"
     symbol = "A_f"
 
     def __post_init__(self) -> None:
-        choose("knn_pairs", self.pairs, ("all", "ascending"))
+        check_option("knn_pairs", self.pairs, ("all", "ascending"))
 
     def adjacency(self, graph: Graph) -> Adjacency:
         """Top k of the cosine similarities, or their symmetrised indicator."""
@@ -221,10 +225,10 @@ class FeatureNeighbors(Neighborhood):
             lambda: {
                 "knn": nearest_features(
                     graph.features,
-                    int(self.k),
+                    self.k,
                     binary=self.weighted,
                     symmetric=not self.weighted,
-                    pairs=str(self.pairs),
+                    pairs=self.pairs,
                 )
             },
         )["knn"]
@@ -239,10 +243,10 @@ class Geometric(Neighborhood):
 
     space: str  # graph or latent
     quadrant: int
-    overlap: Text = "both"
+    overlap: str = "both"
 
     def __post_init__(self) -> None:
-        choose("overlap", self.overlap, ("both", "latent"))
+        check_option("overlap", self.overlap, ("both", "latent"))
 
     def adjacency(self, graph: Graph) -> Pattern:
         """The pairs of one space whose sender lies in one quadrant of the receiver."""
@@ -268,8 +272,8 @@ class Structural(Neighborhood):
     """A_c: nodes whose surroundings up to `depth` steps have similar degrees, weighted."""
 
     depth: int = 0
-    max_depth: Number = 2
-    duplicates: Flag = False
+    max_depth: int = 2
+    duplicates: bool = False
 
     def adjacency(self, graph: Graph) -> Matrix:
         """ω_t(u→v) = exp(-f_t(u,v)) / Σ_v' exp(-f_t(u,v')), stored at the receiver v."""
@@ -281,8 +285,8 @@ class Structural(Neighborhood):
         def compute() -> dict[str, Matrix]:
             found = structural_relations(
                 graph.symmetric,
-                depth=int(self.max_depth),
-                duplicates=bool(self.duplicates),
+                depth=self.max_depth,
+                duplicates=self.duplicates,
             )
             return {str(t): matrix for t, matrix in enumerate(found)}
 
@@ -312,6 +316,12 @@ class AllPairs(Neighborhood):
     """1: every node hears every node; only ever used through an operator of low rank."""
 
     symbol = "1"
+
+    def check_guidance(self, guidance: "Guidance") -> str:
+        """Only a guidance that never forms the N × N matrix works."""
+        if guidance.covers_all_pairs:
+            return ""
+        return "the matrix of all pairs is never formed; use AllPairs() * ClosedFormCoefficients()"
 
     def adjacency(self, graph: Graph) -> Pattern:
         """A + I, on which the operator bases its sparse part."""

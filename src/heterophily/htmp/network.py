@@ -1,4 +1,4 @@
-"""One network for every recipe; with `layer.py` it is all that runs message passing.
+"""One network for all architectures; with `layer.py` it is all that runs message passing.
 
 Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R);  Z = FUSE(Z⁰, .., Z^L)
 """
@@ -13,16 +13,16 @@ from torch import Tensor, nn
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.features import normalize_rows
 from heterophily.core.graph import Features, Graph
-from heterophily.htmp.belief import CompatibilityEstimate, CompatibilityState
+from heterophily.htmp.belief import CompatibilityState
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import SingleChannel
-from heterophily.htmp.encoder import Embed, RawFeatures
+from heterophily.htmp.encoder import RawFeatures
 from heterophily.htmp.execution.batch import Batch, global_node_ids
 from heterophily.htmp.execution.fold_head import can_fold_head, forward_with_folded_head
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
+from heterophily.htmp.method import Method, complete_architecture
 from heterophily.htmp.part import Context, Dense, Sizes, Weights, apply_dropout
-from heterophily.htmp.recipe import Recipe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,68 +43,72 @@ class Start:
 
 
 class Network(nn.Module):
-    """A recipe with its weights: `forward(graph)` gives logits (N, K)."""
+    """A method with its weights: `network(graph)` returns logits (N, K)."""
 
-    def __init__(self, recipe: Recipe, graph: Graph) -> None:
+    def __init__(self, method: Method, graph: Graph) -> None:
         super().__init__()
-        self.recipe = recipe
+        self.method, self.architecture = method, complete_architecture(method)
+        architecture = self.architecture
         self.n_features, self.n_classes = graph.n_features, graph.n_classes
         self.n_nodes = graph.n_nodes
-        self.encoder_part = Embed() if _wants_input_layer(recipe) else recipe.encoder
-        self.n_layers = int(recipe.settings["n_layers"])
-        if recipe.skip is not None:
-            self.n_layers = max(self.n_layers, recipe.skip.min_layers)
-        size = Sizes(graph, graph.n_features, int(recipe.settings["width"]), len(recipe.channels))
+        self.encoder_part = architecture.encoder
+        self.n_layers = method.n_layers
+        if architecture.skip is not None:
+            self.n_layers = max(self.n_layers, architecture.skip.min_layers)
+        size = Sizes(graph, graph.n_features, method.width, len(architecture.channels))
         self.encoder = Weights(self.encoder_part.weights(size))
         first = self.encoder_part.width(size)
         entry = dataclasses.replace(size, d_in=first)
-        self.skip = Weights(recipe.skip.weights(entry)) if recipe.skip else None
-        groups = [(c,) for c in recipe.channels] if recipe.separate else [recipe.channels]
+        self.skip = Weights(architecture.skip.weights(entry)) if architecture.skip else None
+        groups = (
+            [(c,) for c in architecture.channels]
+            if architecture.separate_networks
+            else [architecture.channels]
+        )
         stacks = [self._stack(size, first, group) for group in groups]
         self.stacks = nn.ModuleList(nn.ModuleList(layers) for layers in stacks)
         widths = [first, *(layer.width for layer in stacks[0])]
         end = dataclasses.replace(size, d_in=widths[-1], d_out=widths[-1])
-        self.combine = Weights(recipe.combine.weights(end)) if recipe.separate else None
-        self.common = Weights(self._shared_weights(size, first))
-        self.fuse = Weights(recipe.fuse.weights(self.n_layers))
-        self.head = self._head(recipe.fuse.width(widths))
-        self.head_inside = can_fold_head(recipe, stacks[0][-1])
-        inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])
-        self.terms = nn.ModuleList(Weights(term.weights(inner)) for term in recipe.losses)
-        self.mind = (
-            CompatibilityState(recipe.belief, graph)
-            if isinstance(recipe.belief, CompatibilityEstimate)
-            else None
+        self.combine = (
+            Weights(architecture.combine.weights(end)) if architecture.separate_networks else None
         )
+        self.common = Weights(self._shared_weights(size, first))
+        self.fuse = Weights(architecture.fuse.weights(self.n_layers))
+        self.head = self._head(architecture.fuse.width(widths))
+        self.head_inside = can_fold_head(architecture, stacks[0][-1])
+        inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])
+        self.terms = nn.ModuleList(Weights(term.weights(inner)) for term in architecture.losses)
+        states = [CompatibilityState(state, graph) for state in architecture.states]
+        self.mind = states[0] if states else None
         self.context: Context | None = None
         self.class_weights: Tensor | None = None  # of the classification loss, for unequal classes
 
     def _stack(self, size: Sizes, first: int, channels: Sequence[Channel]) -> list[Layer]:
-        recipe, layers, d_in = self.recipe, [], first
-        combine = SingleChannel() if recipe.separate else recipe.combine
+        architecture, layers, d_in = self.architecture, [], first
+        combine = SingleChannel() if architecture.separate_networks else architecture.combine
         for layer in range(1, self.n_layers + 1):
-            widths = recipe.widths
-            d_out = int(widths[min(layer, len(widths)) - 1])
-            if layer == self.n_layers and recipe.head is None:
+            widths = architecture.widths or (self.method.width,)
+            d_out = widths[min(layer, len(widths)) - 1]
+            if layer == self.n_layers and architecture.head is None:
                 d_out = size.n_classes
             place = {"layer": layer, "n_layers": self.n_layers, "n_channels": len(channels)}
             sized = dataclasses.replace(size, d_in=d_in, d_out=d_out, **place)
-            layers.append(Layer(recipe, sized, channels, combine))
+            layers.append(Layer(self.method, architecture, sized, channels, combine))
             d_in = layers[-1].width
         return layers
 
     def _shared_weights(self, size: Sizes, first: int) -> dict[str, Any]:
         sized = dataclasses.replace(size, d_in=first, d_out=first)
-        found = dict(self.recipe.combine.shared_weights(sized))
-        for channel in self.recipe.channels:
+        found = dict(self.architecture.combine.shared_weights(sized))
+        for channel in self.architecture.channels:
             found |= channel.guidance.shared_weights(sized)
         return found
 
     def _head(self, width: int) -> Dense | None:
-        head = self.recipe.head
+        head = self.architecture.head
         if head is not None and head.kind == "none" and width < self.n_classes:
             raise HeterophilyError(
-                f"{self.recipe.name} without a head reads its first {self.n_classes} columns as "
+                f"{self.method.name} without a head reads its first {self.n_classes} columns as "
                 f"classes, but has {width}; raise its width or take head = linear"
             )
         if head is None or head.kind == "none":
@@ -117,7 +121,7 @@ class Network(nn.Module):
         z = self._states(graph, start, head_inside=self.head_inside)
         if self.head_inside:
             return cast("Tensor", z)
-        z = apply_dropout(z, self.recipe.dropout.head, training=self.training)
+        z = apply_dropout(z, self.architecture.dropout.head, training=self.training)
         logits = self.classify(z)
         if self.mind is None:
             return logits
@@ -144,10 +148,12 @@ class Network(nn.Module):
     @property
     def transductive_reason(self) -> str:
         """Why the network fits no other set of nodes, or nothing."""
-        recipe = self.recipe
-        if self.encoder_part.uses_structure or any(c.input == "nodes" for c in recipe.channels):
+        architecture = self.architecture
+        if self.encoder_part.uses_structure or any(
+            c.input == "nodes" for c in architecture.channels
+        ):
             return "takes structure as input, with a weight for every node"
-        if any(c.guidance.weight_per_entry for c in recipe.channels):
+        if any(c.guidance.weight_per_entry for c in architecture.channels):
             return "has a weight for every pair of nodes within reach"
         return ""
 
@@ -182,20 +188,20 @@ class Network(nn.Module):
     ) -> Any:
         self.check(graph)
         self.context = None  # what the last pass left behind would else live through this one
-        recipe, outputs = self.recipe, []
+        architecture, outputs = self.architecture, []
         context, begun = start.go_on(training=self.training) if start else (self.open(graph), None)
         for layers in self.stacks:
             states = begun or self._encoded(context)
             self._run(layers, states, context, self.n_layers, head_inside=head_inside)
-            outputs.append(recipe.fuse(states, self.fuse))
+            outputs.append(architecture.fuse(states, self.fuse))
         self.context = context
         if self.combine is None:
             return outputs[0]
-        return recipe.combine(outputs, None, self.combine, context)
+        return architecture.combine(outputs, None, self.combine, context)
 
     def _encoded(self, context: Context) -> list[Any]:
         """Z⁰, which every pass begins with."""
-        dropped = apply_dropout(context.x, self.recipe.dropout.input, training=self.training)
+        dropped = apply_dropout(context.x, self.architecture.dropout.input, training=self.training)
         context.initial = self.encoder_part(dropped, self.encoder, context)
         return [context.initial]
 
@@ -216,43 +222,46 @@ class Network(nn.Module):
 
     def hear(self, states: list[Any], context: Context) -> dict[str, Any]:
         """The states that channels may listen to, after those of the layers so far."""
-        previous, recipe = states[-1], self.recipe
-        if recipe.skip is not None:
-            previous = recipe.skip(previous, self.skip, context)
+        previous, architecture = states[-1], self.architecture
+        if architecture.skip is not None:
+            previous = architecture.skip(previous, self.skip, context)
         elif context.layer > 1 or not isinstance(self.encoder_part, RawFeatures):
-            previous = apply_dropout(previous, recipe.dropout.layer, training=context.training)
+            previous = apply_dropout(
+                previous, architecture.dropout.layer, training=context.training
+            )
         context.carry["heard"] = previous
         heard = {"previous": previous, "initial": context.initial, "nodes": None}
         return {**heard, "prototypes": previous[-context.n_virtual :]} if self.mind else heard
 
     def input(self, graph: Graph) -> Features:
         """X, each row divided as `feature_norm` says, once per graph."""
-        norm = self.recipe.settings["feature_norm"]
+        norm = str(self.architecture.feature_norm)
         x: Features = graph.cached(("features", norm), lambda: normalize_rows(graph.features, norm))
         return x
 
     def initialize_states(self, graph: Graph, nodes: Tensor) -> None:
-        """What the belief and the losses of the recipe must do before training begins."""
+        """What the belief and the losses of the architecture must do before training begins."""
         if self.mind is not None:
             self.mind.begin(graph, self.input(graph), nodes)
-        for term, w in zip(self.recipe.losses, self.terms, strict=True):
+        for term, w in zip(self.architecture.losses, self.terms, strict=True):
             term.initialize(self, graph, nodes, w)
 
     def loss(
         self, logits: Tensor, graph: Graph, nodes: Tensor, *, n_represented: float | None = None
     ) -> Tensor:
-        """The classification loss on `nodes` plus the terms of the recipe, after a forward pass.
+        """The classification loss on `nodes` plus the terms of the architecture, after a forward pass.
 
         In a batch the nodes are `standing_for` all training nodes, beside whose weight that of the
         prototypes, which are in every batch, must not grow.
         """
-        form, labels, asked = self.recipe.settings["loss"], graph.labels, nodes
+        form, labels, asked = self.method.loss, graph.labels, nodes
         options: dict[str, Any] = {"form": form, "weights": self.class_weights}
         if self.mind is not None:
             logits, labels, asked = self._asked(nodes)
             options["rest"] = (self.n_classes, n_represented) if n_represented else None
         total = classification(logits[asked], labels[asked], **options)
-        for term, w in zip(self.recipe.losses, self.terms, strict=True):
+        assert self.context is not None, "call the network before its loss"
+        for term, w in zip(self.architecture.losses, self.terms, strict=True):
             total = total + term(self, self.context, nodes, w)
         return total
 
@@ -279,16 +288,12 @@ class Network(nn.Module):
         """Refuse a graph that the weights do not fit."""
         if graph.n_features != self.n_features:
             raise HeterophilyError(
-                f"{self.recipe.name} was built for {self.n_features} features, "
+                f"{self.method.name} was built for {self.n_features} features, "
                 f"{graph.name} has {graph.n_features}"
             )
         whole = graph.full_graph if isinstance(graph, Batch) else graph
         if whole.n_nodes != self.n_nodes and self.transductive_reason:
             raise HeterophilyError(
-                f"{self.recipe.name} {self.bound}: it was built for {self.n_nodes} nodes and cannot "
+                f"{self.method.name} {self.bound}: it was built for {self.n_nodes} nodes and cannot "
                 f"take the {whole.n_nodes} of {graph.name}; fit it anew, or choose another model"
             )
-
-
-def _wants_input_layer(recipe: Recipe) -> bool:
-    return bool(recipe.settings["input_layer"]) and isinstance(recipe.encoder, RawFeatures)

@@ -1,10 +1,9 @@
-"""What the parts of a recipe share: settings by name, sizes, weights and what a part may see.
+"""What the parts of an architecture share: sizes, weights, and what a part has access to.
 
 A part is a frozen dataclass with one verb. If it learns, `weights(size)` says which weights it needs;
 the network owns them and hands them to the verb as `w`. Symbols: N nodes, F features, K classes, d width.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,62 +14,8 @@ from torch.nn import functional as F
 
 from heterophily.core.dense import product
 from heterophily.core.dropout import dropout
-from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix
-
-# Fields of parts: a value, or a `Setting` until the network is built.
-Number = Any
-Text = Any
-Flag = Any
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A value that is chosen when the network is built, such as `Setting("dropout")`.
-
-    With `at_least` it stands for a comparison, with `choose` for one of two values, with `when` for 0 unless
-    that setting is on.
-    """
-
-    name: str
-    at_least: int | None = None
-    choose: tuple[Any, Any] | None = None
-    when: str | None = None
-
-    def value(self, settings: Mapping[str, Any]) -> Any:
-        """What it stands for under these settings."""
-        value = settings[self.name]
-        if self.at_least is not None:
-            return value >= self.at_least
-        if self.choose is not None:
-            return self.choose[0] if value else self.choose[1]
-        return value if self.when is None or settings[self.when] else 0.0
-
-    def __str__(self) -> str:
-        if self.choose is not None:
-            return f"{self.choose[0]} if {self.name} else {self.choose[1]}"
-        return f"as {self.name}"
-
-
-def resolve(part: Any, settings: Mapping[str, Any]) -> Any:
-    """Put the values of settings into a part and into the parts inside it."""
-    if isinstance(part, Setting):
-        return resolve(part.value(settings), settings)
-    if isinstance(part, tuple):
-        return tuple(resolve(item, settings) for item in part)
-    if not dataclasses.is_dataclass(part) or isinstance(part, type):
-        return part
-    values = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
-    changed = {k: resolve(v, settings) for k, v in values.items()}
-    return dataclasses.replace(part, **changed) if changed != values else part
-
-
-def choose(what: str, value: Any, options: Mapping[Any, Any] | tuple[Any, ...]) -> None:
-    """Raise an error unless `value` is one of the options; a setting is judged when it is known."""
-    if not isinstance(value, Setting) and value not in options:
-        known = ", ".join(map(str, options))
-        raise HeterophilyError(f"{what} must be one of {known}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -112,7 +57,7 @@ class Context:
     carry: dict[Any, Any] = field(default_factory=dict)  # what parts carry across layers
 
     def add_aux_output(self, key: str, value: Any) -> None:
-        """Leave something for a loss of the recipe."""
+        """Store a value for a loss of the architecture."""
         self.aux_outputs.setdefault(key, []).append(value)
 
 
@@ -173,7 +118,7 @@ def init_bias(i: int, o: int, init: str) -> nn.Parameter:
     return nn.Parameter(torch.empty(o).uniform_(-1, 1) * bounds.get(init, 0.0))
 
 
-def apply_dropout(state: Features, rate: float, *, training: bool) -> Any:
+def apply_dropout(state: Features, rate: float | None, *, training: bool) -> Any:
     """drop_p: inverted dropout while training, on stored entries if the state is sparse."""
     if not training or not rate:
         return state

@@ -1,17 +1,19 @@
 """B^re: relations between nodes that a method estimates in every layer (GGCN, HOG-GCN, GloGNN)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from heterophily.core.errors import check_option
 from heterophily.core.sparse import Matrix, Pattern, sddmm
 from heterophily.htmp.algorithms.homophily_degrees import homophily
+from heterophily.htmp.channel import Channel
 from heterophily.htmp.guidance import ChannelInput, Guidance, SymmetricMean, degree_sums, pattern_of
-from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.htmp.part import Dense, Number, Sizes, Text, choose, init_scalar
+from heterophily.htmp.neighborhoods import AllPairs, Neighborhood, PathCounts, Signed, WithSelf
+from heterophily.htmp.part import Dense, Sizes, init_scalar
 
 EPSILON = 1e-8  # of a product of two lengths
 
@@ -20,21 +22,31 @@ EPSILON = 1e-8  # of a product of two lengths
 class SignedSimilarity(Guidance):
     """±Â_ij τ_ij relu(±cos(U_i, U_j)), τ_ij = softplus(a δ_ij + b), δ_ij = Â_ii/Â_ij - 1 (GGCN).
 
-    Â is the graph with self-loops, normalised; with row normalisation δ is zero on every edge.
+    Â is the graph with self-loops, normalised; with row normalization δ is zero on every edge.
     """
 
     sign: int = 1
-    normalisation: Text = "symmetric"
+    normalization: str = "symmetric"
     depends_on = "messages"
     kind = "RelaEst"
 
     def __post_init__(self) -> None:
-        choose("normalisation", self.normalisation, ("symmetric", "row"))
+        check_option("normalization", self.normalization, ("symmetric", "row"))
 
     @property
     def symbol(self) -> str:
         """B^re_p or B^re_n."""
         return "B^re_p" if self.sign > 0 else "B^re_n"
+
+    def check_neighborhood(self, neighborhood: Neighborhood) -> str:
+        """Only `Signed` defines its entries."""
+        if neighborhood == Signed(self.sign):
+            return ""
+        return f"use Signed({self.sign}) * SignedSimilarity({self.sign})"
+
+    def shares_weights_with(self, neighborhood: Neighborhood) -> Channel | None:
+        """The positive relation, for the negative one."""
+        return Signed(1) * replace(self, sign=1) if self.sign < 0 else None
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """Numbers a and b of the positive relation, which the negative one shares."""
@@ -43,7 +55,7 @@ class SignedSimilarity(Guidance):
     def values(self, seen: ChannelInput, w: Any) -> Tensor:
         """One value per edge."""
         carry, key = seen.context.carry, ("similarity", seen.context.layer)
-        if key not in carry:
+        if self.sign > 0:
             weight, delta = self.structure(seen)
             cosine = cosines(seen.pattern, seen.messages)
             carry[key] = weight * F.softplus(w.a * delta + w.b), cosine
@@ -59,12 +71,12 @@ class SignedSimilarity(Guidance):
             times = 1 if seen.sampling_weight is None else seen.sampling_weight
             receivers, senders = (sums + 1 for sums in degree_sums(seen.adjacency))
             rows = receivers.index_select(0, seen.pattern.rows)
-            if self.normalisation == "row":
+            if self.normalization == "row":
                 return times / rows, rows.new_zeros(())
             rows, columns = rows.sqrt(), senders.sqrt().index_select(0, seen.pattern.indices)
             return times / (rows * columns), columns / rows - 1
 
-        pair: tuple[Tensor, Tensor] = graph.cached(("ggcn", self.normalisation), compute)
+        pair: tuple[Tensor, Tensor] = graph.cached(("ggcn", self.normalization), compute)
         return pair
 
 
@@ -93,7 +105,7 @@ class EstimatedHomophily(Guidance):
 
     attribute_weight: float = 0.4  # μ
     topology_weight: float = 1.0  # ξ
-    width: Number = 64  # of the attribute model
+    width: int = 64  # of the attribute model
     weight_per_entry = True
     depends_on = "network"
     full_graph_reason = (
@@ -102,9 +114,13 @@ class EstimatedHomophily(Guidance):
     symbol = "B^re"
     kind = "RelaEst"
 
+    def check_neighborhood(self, neighborhood: Neighborhood) -> str:
+        """It uses path counts."""
+        return "" if isinstance(neighborhood, PathCounts) else "use it with PathCounts()"
+
     def shared_weights(self, size: Sizes) -> dict[str, nn.Module]:
         """The attribute model log P = log_softmax((X W_a + b_a) W_b + b_b)."""
-        d, graph = int(self.width), size.graph
+        d, graph = self.width, size.graph
         return {"attributes": AttributeModel(graph.n_features, d, graph.n_classes)}
 
     def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
@@ -155,21 +171,26 @@ class ClosedFormCoefficients(Guidance):
     are solved: Z* H = c H T + β Σ_k λ_k S^k H G - γ c H₀ T, c = 1-γ, G = (c² HᵀH + (α+β) I)^(-1), T = HᵀH G.
     """
 
-    alpha: Number = 1.0
-    beta: Number = 1.0
-    gamma: Number = 0.5
-    n_orders: Number = 2
-    variant: Text = "glognn"
+    alpha: float = 1.0
+    beta: float = 1.0
+    gamma: float = 0.5
+    n_orders: int = 2
+    variant: str = "glognn"
     full_graph_reason = "its coefficients join every node with every node"
+    covers_all_pairs = True
     symbol = "B^re"
     kind = "RelaEst"
 
     def __post_init__(self) -> None:
-        choose("variant", self.variant, ("glognn", "glognn++"))
+        check_option("variant", self.variant, ("glognn", "glognn++"))
+
+    def check_neighborhood(self, neighborhood: Neighborhood) -> str:
+        """It connects all pairs of nodes."""
+        return "" if isinstance(neighborhood, AllPairs) else "use it with AllPairs()"
 
     def shared_weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         """λ (n_orders), and s, the diagonal of Σ, for the `++` variant."""
-        orders, k = int(self.n_orders), size.n_classes
+        orders, k = self.n_orders, size.n_classes
         found = {"orders": nn.Parameter(torch.full((orders,), 1 / orders))}
         if self.variant == "glognn++":
             found["diagonal"] = nn.Parameter(torch.full((k,), 1 / k))

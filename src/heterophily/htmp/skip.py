@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heterophily.htmp.part import Context, Dense, Flag, Number, Sizes, apply_dropout
+from heterophily.htmp.part import Context, Dense, Sizes, apply_dropout
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class DecayedResidual:
     P is first heard by layer 2, so a network has at least two.
     """
 
-    rate: Number = 1.0  # η
+    rate: float = 1.0  # η
     exponent: float = 3.0  # e
-    dropout: Number = 0.0
-    decay: Flag = True
+    dropout: float = 0.0
+    decay: bool = True
     min_layers = 2
     carried_keys = ("carried",)  # kept in the memory of a scene from layer to layer, per node
 

@@ -6,14 +6,15 @@ The transform comes before aggregation, T(ZW) = (TZ)W, because then messages are
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from heterophily.core.dense import product
+from heterophily.core.errors import check_option
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.part import Flag, Number, Sizes, Text, choose, init_bias, init_matrix
+from heterophily.htmp.part import Sizes, init_bias, init_matrix
 
 Heard = Sequence[Any]
 
@@ -21,6 +22,14 @@ Heard = Sequence[Any]
 @dataclass(frozen=True)
 class Transform:
     """The base, and the identity: messages are the states themselves."""
+
+    keeps_width: ClassVar[bool] = True  # whether messages are as wide as the input of the layer
+    keeps_width_after_combine: ClassVar[bool] = False  # whether COMBINE must not change the width
+
+    @property
+    def concatenates_heads(self) -> bool:
+        """Whether messages are wider than the width of a layer."""
+        return False
 
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> Mapping[str, nn.Parameter]:
         """Weights of one layer."""
@@ -69,22 +78,28 @@ class Linear(Transform):
     init: str | tuple[str, ...] = "glorot"
     bias_init: str = ""
     bias_channels: tuple[int, ...] | None = None
-    n_heads: Number = 0
+    n_heads: int = 0
     n_heads_last_layer: int | None = None
-    merge: Text = "concat"
+    merge: str = "concat"
     init_per_head: bool = False
-    kernel_merge: Text = "add"
+    kernel_merge: str = "add"
     gain: float = 1.0
+    keeps_width = False
 
     def __post_init__(self) -> None:
-        choose("head_merge", self.merge, ("concat", "mean"))
-        choose("kernel_merge", self.kernel_merge, ("add", "parity"))
+        check_option("head_merge", self.merge, ("concat", "mean"))
+        check_option("kernel_merge", self.kernel_merge, ("add", "parity"))
+
+    @property
+    def concatenates_heads(self) -> bool:
+        """Whether hidden layers have n_heads times the width."""
+        return self.n_heads > 1 and self.merge == "concat"
 
     def heads(self, size: Sizes) -> int:
         """H of this layer."""
         if size.is_last and self.n_heads_last_layer is not None:
             return self.n_heads_last_layer
-        return int(self.n_heads)
+        return self.n_heads
 
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
         """W_r (d_in, d_out) and b_r (d_out), with one column block per head."""
@@ -174,8 +189,9 @@ class NearIdentity(Transform):
     `star`: θ_l [P ‖ Z⁰] W + (1 - θ_l) T with separate weights for the message P and the first state.
     """
 
-    decay: Number = 0.5  # λ
-    star: Flag = False
+    decay: float = 0.5  # λ
+    star: bool = False
+    keeps_width_after_combine = True
 
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
         """W (d, d), or (2d, d) for the star."""

@@ -1,115 +1,148 @@
-"""The registry: one recipe per method, in the order of the paper's table.
+"""The registry: one method per name, in the order of the paper's table.
 
-Everything that takes a model takes a name of the registry, a `Recipe`, or the path of a Python file that
-defines one. `register` adds a recipe of one's own under its name.
+A model is given by the name of a registered method, by a method class, by a method, or by the path of a
+Python file that defines exactly one method.
 """
 
 import runpy
 import traceback
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from heterophily.core.errors import HeterophilyError, unknown_name
-from heterophily.htmp.recipe import Recipe
-from heterophily.models.acm_gcn import ACM_GCN
+from heterophily.htmp.method import CustomMethod, Method, MethodLike
+from heterophily.models.acm_gcn import ACMGCN
 from heterophily.models.appnp import APPNP
-from heterophily.models.classics import GAT_PLUS, GCN_PLUS, LINKX, SAGE_PLUS
+from heterophily.models.classics import LINKX, GATPlus, GCNPlus, SAGEPlus
 from heterophily.models.cmgnn import CMGNN
 from heterophily.models.fagcn import FAGCN
 from heterophily.models.gat import GAT
-from heterophily.models.gbk_gnn import GBK_GNN
+from heterophily.models.gbk_gnn import GBKGNN
 from heterophily.models.gcn import GCN
 from heterophily.models.gcnii import GCNII
-from heterophily.models.geom_gcn import GEOM_GCN
+from heterophily.models.geom_gcn import GeomGCN
 from heterophily.models.ggcn import GGCN
-from heterophily.models.glognn import GLOGNN
-from heterophily.models.gpr_gnn import GPR_GNN
+from heterophily.models.glognn import GloGNN
+from heterophily.models.gpr_gnn import GPRGNN
 from heterophily.models.h2gcn import H2GCN
-from heterophily.models.hog_gcn import HOG_GCN
-from heterophily.models.mixhop import MIXHOP
+from heterophily.models.hog_gcn import HOGGCN
+from heterophily.models.mixhop import MixHop
 from heterophily.models.mlp import MLP
-from heterophily.models.ordered_gnn import ORDERED_GNN
-from heterophily.models.simp_gcn import SIMP_GCN
+from heterophily.models.ordered_gnn import OrderedGNN
+from heterophily.models.simp_gcn import SimPGCN
 from heterophily.models.ugcn import UGCN
 from heterophily.models.wrgnn import WRGNN
 
-PUBLISHED = (
+PUBLISHED: tuple[type[Method], ...] = (
     MLP,
     GCN,
     APPNP,
     GCNII,
     GAT,
-    GPR_GNN,
-    ORDERED_GNN,
-    ACM_GCN,
+    GPRGNN,
+    OrderedGNN,
+    ACMGCN,
     FAGCN,
-    GBK_GNN,
-    SIMP_GCN,
+    GBKGNN,
+    SimPGCN,
     H2GCN,
-    GEOM_GCN,
-    MIXHOP,
+    GeomGCN,
+    MixHop,
     UGCN,
     WRGNN,
-    HOG_GCN,
-    GLOGNN,
+    HOGGCN,
+    GloGNN,
     GGCN,
     CMGNN,
 )
-CLASSICS = (GCN_PLUS, SAGE_PLUS, GAT_PLUS, LINKX)
+CLASSICS: tuple[type[Method], ...] = (GCNPlus, SAGEPlus, GATPlus, LINKX)
 
-_OURS = {recipe.name: recipe for recipe in (*PUBLISHED, *CLASSICS)}
-REGISTRY: dict[str, Recipe] = dict(_OURS)
+Registered = type[Method] | CustomMethod
+Model = str | Path | MethodLike
+R = TypeVar("R", bound=type[Method] | CustomMethod)
 
-
-def register(recipe: Recipe) -> Recipe:
-    """Add a recipe under its name, so that everything that takes a model name knows it."""
-    known = REGISTRY.get(recipe.name)
-    if known is not None and known != recipe:
-        raise HeterophilyError(f'a model "{recipe.name}" exists already; give yours another name')
-    REGISTRY[recipe.name] = recipe
-    return recipe
+_BUILT_IN = {method.name: method for method in (*PUBLISHED, *CLASSICS)}
+REGISTRY: dict[str, Registered] = dict(_BUILT_IN)
 
 
-def find_recipe(model: str | Recipe) -> Recipe:
-    """A recipe, by itself, by its name, or by the path of a Python file that defines it."""
-    if isinstance(model, Recipe):
+def register(method: R) -> R:
+    """Add a method to the registry, so that it can be used by its name.
+
+    Raises
+    ------
+    HeterophilyError
+        If another method has the same name.
+
+    Examples
+    --------
+    >>> from heterophily.models.gcn import GCN
+    >>> register(GCN).name
+    'gcn'
+    """
+    if REGISTRY.get(method.name, method) != method:
+        raise HeterophilyError(f'a model "{method.name}" already exists; choose another name')
+    REGISTRY[method.name] = method
+    return method
+
+
+def find_method(model: Model) -> MethodLike:
+    """Return the method of a name, of a file, or the given method itself.
+
+    Raises
+    ------
+    HeterophilyError
+        If there is no such method, or the file does not define exactly one.
+
+    Examples
+    --------
+    >>> find_method("gcn").title
+    'GCN'
+    """
+    if not isinstance(model, str | Path):
         return model
-    if model.endswith(".py"):
-        return _recipe_in(Path(model))
-    if model not in REGISTRY:
-        raise unknown_name("model", model, REGISTRY)
-    return REGISTRY[model]
+    if str(model).endswith(".py"):
+        return _method_in_file(Path(model))
+    if str(model) not in REGISTRY:
+        raise unknown_name("model", str(model), REGISTRY)
+    return REGISTRY[str(model)]
 
 
-def _recipe_in(path: Path) -> Recipe:
+def _method_in_file(path: Path) -> Registered:
     if not path.exists():
-        raise HeterophilyError(f"no file {path}; give the path of a file that defines a Recipe")
-    recipe = _defined_in(path.resolve(), path.stat().st_mtime_ns)
-    if recipe.name in _OURS:
-        raise HeterophilyError(f'{path}: a model "{recipe.name}" exists already; choose a new name')
-    REGISTRY[recipe.name] = recipe
-    return recipe
+        raise HeterophilyError(f"no file {path}; pass the path of a file that defines a method")
+    method = _load_method(path.resolve(), path.stat().st_mtime_ns)
+    if method.name in _BUILT_IN:
+        raise HeterophilyError(f'{path}: a model "{method.name}" already exists; choose a new name')
+    REGISTRY[method.name] = method
+    return method
 
 
 @cache
-def _defined_in(path: Path, _changed: int) -> Recipe:
-    recipes = [v for v in _run(path).values() if isinstance(v, Recipe)]
-    own = [recipe for recipe in recipes if all(recipe is not known for known in _OURS.values())]
-    if len(own) != 1:
-        raise HeterophilyError(f"{path} must define exactly one Recipe, has {len(own)}")
-    return own[0]
+def _load_method(path: Path, _modified: int) -> Registered:
+    names = _run(path)
+    methods = [value for value in names.values() if _is_defined_in(value, names)]
+    if len(methods) != 1:
+        raise HeterophilyError(f"{path} must define exactly one method, but defines {len(methods)}")
+    return methods[0]  # type: ignore[return-value]
 
 
-def _run(path: Path) -> dict[str, Any]:
+def _is_defined_in(value: object, names: dict[str, object]) -> bool:
+    if isinstance(value, type) and issubclass(value, Method):
+        return value.__module__ == names["__name__"]
+    return isinstance(value, CustomMethod)
+
+
+def _run(path: Path) -> dict[str, object]:
     try:
         return runpy.run_path(str(path))
-    except (MemoryError, OSError):  # nothing that the file could mend
+    except (MemoryError, OSError):  # not a problem of the file
         raise
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(path)]
         line = getattr(error, "lineno", lines[-1] if lines else 1)
         raise HeterophilyError(
-            f"{path}, line {line}: {type(error).__name__}: {error}; mend the file, it has to define a Recipe"
+            f"cannot load {path}: {type(error).__name__} on line {line}: {error}; the file must define "
+            "exactly one method"
         ) from error

@@ -1,41 +1,65 @@
-"""APPNP: predict first, then propagate with a personalised PageRank."""
+"""APPNP: predict first, then propagate with personalized PageRank."""
+
+from typing import Annotated
+
+from typing_extensions import override
 
 from heterophily.core.spaces import Choice
+from heterophily.htmp.architecture import Architecture, Dropout, ParamGroup
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Predict
 from heterophily.htmp.guidance import Ones, SymmetricMean
+from heterophily.htmp.method import (
+    Deviation,
+    DropoutRate,
+    Method,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    define_method,
+)
 from heterophily.htmp.neighborhoods import Ego, WithSelf
-from heterophily.htmp.part import Setting
-from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.transform import NoTransform
 
-APPNP = Recipe(
-    name="appnp",
-    title="APPNP",
-    paper="Gasteiger et al., Predict then propagate: graph neural networks meet personalized "
-    "PageRank, ICLR 2019",
-    channels=((Ego() * Ones()).with_input("initial"), WithSelf() * SymmetricMean()),
-    combine=WeightedAdd(Setting("teleport")),
-    encoder=Predict(bias=False, dropout=Setting("dropout")),
-    transform=NoTransform(),
-    dropout=Dropout(input=Setting("dropout"), edge=Setting("edge_dropout")),
-    activation="none",
-    decayed=("encoder.inner.*",),
-    equation="Z^l = (1-α) drop_q(S°) Z^(l-1) + α Z⁰, Z⁰ = drop(relu(drop(X) W_1)) W_2",
-    settings={
-        "n_layers": 10,
-        "teleport": 0.1,
-        "edge_dropout": 0.0,
-        "weight_decay": 0.005,
-    },
-    space={
-        "teleport": Choice(0.1, 0.2, 0.5, 0.9),
-        "learning_rate": Choice(0.002, 0.01, 0.05),
-        "weight_decay": Choice(0.0, 5e-5, 5e-4, 5e-3),
-        "dropout": Choice(0.2, 0.5, 0.8),
-    },
-    deviations=(
-        "early stopping follows the common protocol, accuracy alone; the authors watch accuracy and "
-        "loss",
-    ),
-)
+
+@define_method
+class APPNP(Method):
+    """Predict first, then propagate with personalized PageRank.
+
+    Z^l = (1-α) drop_q(S°) Z^(l-1) + α Z⁰, Z⁰ = drop(relu(drop(X) W_1)) W_2
+    """
+
+    name, title = "appnp", "APPNP"
+    paper = (
+        "Gasteiger et al., Predict then propagate: graph neural networks meet personalized PageRank, "
+        "ICLR 2019"
+    )
+
+    teleport: Annotated[float, Choice(0.1, 0.2, 0.5, 0.9), "α, the weight of Z⁰."] = 0.1
+    edge_dropout: Annotated[DropoutRate, "Dropout rate of the entries of S°."] = 0.0
+    n_layers: PositiveInt = 10
+    dropout: Annotated[DropoutRate, Choice(0.2, 0.5, 0.8)] = 0.5
+    learning_rate: Annotated[PositiveFloat, Choice(0.002, 0.01, 0.05)] = 0.01
+    weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 5e-4, 5e-3)] = 0.005
+
+    @override
+    def architecture(self) -> Architecture:
+        return Architecture(
+            encoder=Predict(bias=False, dropout=self.dropout),
+            channels=((Ego() * Ones()).with_input("initial"), WithSelf() * SymmetricMean()),
+            combine=WeightedAdd(self.teleport),
+            transform=NoTransform(),
+            dropout=Dropout(input=self.dropout, edge=self.edge_dropout),
+            activation="none",
+            param_groups=(
+                ParamGroup("encoder.inner.*", self.weight_decay),
+                ParamGroup("*", weight_decay=0.0),
+            ),
+        )
+
+    deviations = (
+        Deviation(
+            "Early stopping follows the common protocol, which uses accuracy. The authors use "
+            "accuracy and loss."
+        ),
+    )

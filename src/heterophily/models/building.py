@@ -1,37 +1,63 @@
-"""From a recipe or a name to a network, and the network as users of PyTorch Geometric expect it."""
-
-from typing import Any
+"""Networks from methods, also with the interface of PyTorch Geometric."""
 
 from torch import Tensor, nn
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.core.types import Value
+from heterophily.htmp.checks import check_sparse_features
+from heterophily.htmp.method import complete_architecture, make_method
 from heterophily.htmp.network import Network
-from heterophily.htmp.recipe import Recipe
-from heterophily.models import find_recipe
+from heterophily.models import Model, find_method
 
 
-def build(
-    model: str | Recipe, graph: Graph, *, preset: str = "published", **settings: Any
-) -> Network:
-    """Build the network of a recipe, a registered name or a file, sized for a graph.
+def build(model: Model, graph: Graph, *, preset: str = "published", **settings: Value) -> Network:
+    """Build the network of a method for a graph.
 
-    Settings come in this order: the recipe's defaults, the preset (`reference` sets every quirk of the
-    published program), and what is given here. Unknown names are refused.
+    Parameters
+    ----------
+    model
+        Name of a registered method, method class, method, or path of a file that defines one.
+    graph
+        Graph with features and at least two classes.
+    preset
+        `published`, or `reference` for the settings of the reference implementation.
+    **settings
+        Settings that override those of the method and the preset.
+
+    Returns
+    -------
+    A PyTorch module; `network(graph)` returns logits (N, K).
+
+    Raises
+    ------
+    HeterophilyError
+        If a setting is unknown or invalid, or the graph does not fit the method.
+
+    Examples
+    --------
+    >>> from heterophily import load
+    >>> build("gcn", load("digits"), width=32).method.width
+    32
     """
-    recipe = find_recipe(model).with_settings(preset=preset, **settings)
+    method = make_method(find_method(model), settings, preset=preset)
     if graph.n_features == 0:
-        raise HeterophilyError(f"{recipe.name} needs node features, {graph.name} has none")
+        raise HeterophilyError(f"{method.name} needs node features, but {graph.name} has none")
     if graph.n_classes < 2:
         raise HeterophilyError(
-            f"{recipe.name} needs two classes, {graph.name} has {graph.n_classes}"
+            f"{method.name} needs at least two classes, but {graph.name} has {graph.n_classes}"
         )
-    return Network(recipe, graph)
+    problem = check_sparse_features(complete_architecture(method)) if graph.is_sparse else ""
+    if problem:
+        raise HeterophilyError(f"{method.name} cannot be used with {graph.name}: {problem}")
+    return Network(method, graph)
 
 
 class EdgeIndexAdapter(nn.Module):
-    """A network called with `(x, edge_index)`, as layers of PyTorch Geometric are.
+    """A network that is called with `(x, edge_index)`, like the layers of PyTorch Geometric.
 
+    Examples
+    --------
     >>> import torch
     >>> graph = Graph.from_edges([(0, 1), (1, 2)], torch.eye(3), labels=[0, 1, 0])
     >>> adapted = EdgeIndexAdapter(build("gcn", graph))
@@ -45,7 +71,7 @@ class EdgeIndexAdapter(nn.Module):
         self._last: tuple[Tensor, Tensor, Graph] | None = None
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Logits (N, K); the graph is kept while the same tensors come again."""
+        """Return logits (N, K). The graph is reused as long as the same tensors are passed."""
         if self._last is None or self._last[0] is not x or self._last[1] is not edge_index:
             graph = Graph.from_edges(
                 edge_index.T, x.detach(), n_nodes=len(x), n_classes=self.network.n_classes

@@ -1,103 +1,161 @@
-"""Strong classics: plain GNNs with an input layer, residual connections and a norm, and LINKX.
+"""Strong classics: plain GNNs with an input layer, residual connections, and a norm; and LINKX.
 
-Published comparisons often leave these out. They are settings that any recipe can take; here they are
-rows of their own.
+Published comparisons often omit these methods. Their additions are settings that any method has.
 """
 
 from dataclasses import replace
+from typing import Annotated, Literal
+
+from typing_extensions import override
 
 from heterophily.core.spaces import Choice
-from heterophily.htmp.combine import Add, SingleChannel
+from heterophily.htmp.architecture import Architecture, Dropout, Head
+from heterophily.htmp.combine import Add
 from heterophily.htmp.encoder import Embed, LINKXEncoder
 from heterophily.htmp.guidance import Ones, RowMean
+from heterophily.htmp.method import (
+    Deviation,
+    DropoutRate,
+    Method,
+    NonNegativeFloat,
+    Norm,
+    PositiveFloat,
+    PositiveInt,
+    define_method,
+)
 from heterophily.htmp.neighborhoods import Ego, Raw
-from heterophily.htmp.part import Setting
-from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.htmp.transform import Linear
 from heterophily.models.gat import GAT
 from heterophily.models.gcn import GCN
 
-LUO = "Luo et al., Classic GNNs are strong baselines: reassessing GNNs for node classification, NeurIPS 2024"
-P = Setting("dropout")
-STRONG = {
-    "width": 256,
-    "n_layers": 5,
-    "norm": "layer",
-    "residual": True,
-    "learning_rate": 0.001,
-    "weight_decay": 0.0,
-    "patience": 200,
-}
-SPACE = {
-    "width": Choice(64, 128, 256, 512),
-    "n_layers": Choice(2, 3, 5, 8, 10),
-    "norm": Choice("none", "batch", "layer"),
-    "residual": Choice(False, True),
-    "dropout": Choice(0.2, 0.3, 0.5, 0.7),
-    "learning_rate": Choice(0.001, 0.005, 0.01),
-    "weight_decay": Choice(0.0, 5e-5, 5e-4),
-}
 
+@define_method
+class StrongClassic(Method):
+    """The settings that GCN+, SAGE+, and GAT+ have in common."""
 
-def strong(recipe: Recipe, *, name: str, title: str, **settings: object) -> Recipe:
-    """The recipe with an input layer, a head, a norm and residual connections."""
-    return replace(
-        recipe,
-        name=name,
-        title=title,
-        paper=LUO,
-        encoder=Embed(),
-        head=Head(),
-        dropout=replace(recipe.dropout, input=P, layer=P, head=P),
-        activate_last=True,
-        equation="Z^l = relu(norm(message(Z^(l-1)) + Z^(l-1) W_res + b_res)), between two dense layers",
-        settings={**recipe.settings, **STRONG, **settings},
-        space=SPACE,
-        reference={},
-        deviations=(
-            "dropout before the input layer and a ReLU after it; the authors' is linear",
-            "no sum over the outputs of all layers, which the authors leave to the search",
+    paper = (
+        "Luo et al., Classic GNNs are strong baselines: reassessing GNNs for node classification, "
+        "NeurIPS 2024"
+    )
+
+    width: Annotated[PositiveInt, Choice(64, 128, 256, 512)] = 256
+    n_layers: Annotated[PositiveInt, Choice(2, 3, 5, 8, 10)] = 5
+    norm: Annotated[Norm, Choice("none", "batch", "layer")] = "layer"
+    residual: Annotated[bool, Choice(False, True)] = True
+    dropout: Annotated[DropoutRate, Choice(0.2, 0.3, 0.5, 0.7)] = 0.5
+    learning_rate: Annotated[PositiveFloat, Choice(0.001, 0.005, 0.01)] = 0.001
+    weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 5e-4)] = 0.0
+    patience: PositiveInt = 200
+
+    def strengthen(self, plain: Architecture) -> Architecture:
+        """Return an architecture with an input layer and a head."""
+        p = self.dropout
+        return replace(
+            plain,
+            encoder=Embed(),
+            head=Head(),
+            dropout=replace(plain.dropout, input=p, layer=p, head=p),
+            activate_last=True,
+        )
+
+    deviations = (
+        Deviation(
+            "Dropout precedes the input layer and a ReLU follows it. The authors' input layer is linear."
+        ),
+        Deviation(
+            "The outputs of the layers are not summed. The authors leave this choice to the search."
         ),
     )
 
 
-SAGE = Recipe(
-    name="sage",
-    title="SAGE",
-    paper="Hamilton et al., Inductive representation learning on large graphs, NeurIPS 2017",
-    channels=(Ego() * Ones(), Raw() * RowMean()),
-    combine=Add(),
-    transform=Linear(init="linear", bias_channels=(1,)),
-    equation="Z = Z W_0 + R Z W_1 + b",
-)
+@define_method
+class GCNPlus(StrongClassic):
+    """GCN with an input layer, a norm, and residual connections.
 
-GCN_PLUS = strong(GCN, name="gcn+", title="GCN+")
-SAGE_PLUS = strong(SAGE, name="sage+", title="SAGE+")
-GAT_PLUS = strong(
-    GAT, name="gat+", title="GAT+", width=256, n_heads=1, activation="relu", attention_dropout=0.0
-)
+    Z^l = relu(norm(message(Z^(l-1)) + Z^(l-1) W_res + b_res)), between two dense layers
+    """
 
-LINKX = Recipe(
-    name="linkx",
-    title="LINKX",
-    paper="Lim et al., Large scale learning on non-homophilous graphs: new benchmarks and strong simple "
-    "methods, NeurIPS 2021",
-    channels=(Ego() * Ones(),),
-    combine=SingleChannel(),
-    encoder=LINKXEncoder(),
-    transform=Linear(init="linear"),
-    dropout=Dropout(layer=P),
-    equation="Z⁰ = relu([h_A ‖ h_X] W + b + h_A + h_X), h_A = A W_A + b_A, h_X = X W_X + b_X; then an MLP",
-    settings={"n_layers": 1, "weight_decay": 1e-3},
-    space={
-        "learning_rate": Choice(0.001, 0.01, 0.05),
-        "weight_decay": Choice(0.0, 1e-4, 1e-3),
-        "width": Choice(16, 32, 64, 128, 256),
-        "n_layers": Choice(1, 2, 3),
-        "dropout": Choice(0.0, 0.5, 0.7),
-    },
-    deviations=(
-        "dropout before every layer of the last MLP and no batch norm; the authors drop and normalise "
-        "between its layers",
-    ),
-)
+    name, title = "gcn+", "GCN+"
+
+    @override
+    def architecture(self) -> Architecture:
+        return self.strengthen(GCN().architecture())
+
+
+@define_method
+class SAGEPlus(StrongClassic):
+    """GraphSAGE with an input layer, a norm, and residual connections.
+
+    Z^l = relu(norm(message(Z^(l-1)) + Z^(l-1) W_res + b_res)), between two dense layers
+    """
+
+    name, title = "sage+", "SAGE+"
+
+    @override
+    def architecture(self) -> Architecture:
+        sage = Architecture(
+            channels=(Ego() * Ones(), Raw() * RowMean()),
+            combine=Add(),
+            transform=Linear(init="linear", bias_channels=(1,)),
+        )
+        return self.strengthen(sage)
+
+
+@define_method
+class GATPlus(StrongClassic):
+    """GAT with an input layer, a norm, and residual connections.
+
+    Z^l = relu(norm(message(Z^(l-1)) + Z^(l-1) W_res + b_res)), between two dense layers
+    """
+
+    name, title = "gat+", "GAT+"
+
+    n_heads: PositiveInt = 1
+    head_merge: Literal["concat", "mean"] = "concat"
+    attention_dropout: DropoutRate = 0.0
+    dropout: Annotated[DropoutRate, Choice(0.2, 0.3, 0.5, 0.7)] = 0.6
+
+    @override
+    def architecture(self) -> Architecture:
+        gat = GAT(
+            n_heads=self.n_heads,
+            head_merge=self.head_merge,
+            attention_dropout=self.attention_dropout,
+        )
+        return self.strengthen(gat.architecture())
+
+
+@define_method
+class LINKX(Method):
+    """Separate embeddings of features and structure, joined by an MLP.
+
+    Z⁰ = relu([h_A ‖ h_X] W + b + h_A + h_X), h_A = A W_A + b_A, h_X = X W_X + b_X; then an MLP
+    """
+
+    name, title = "linkx", "LINKX"
+    paper = (
+        "Lim et al., Large scale learning on non-homophilous graphs: new benchmarks and strong simple "
+        "methods, NeurIPS 2021"
+    )
+
+    width: Annotated[PositiveInt, Choice(16, 32, 64, 128, 256)] = 64
+    n_layers: Annotated[PositiveInt, Choice(1, 2, 3)] = 1
+    dropout: Annotated[DropoutRate, Choice(0.0, 0.5, 0.7)] = 0.5
+    learning_rate: Annotated[PositiveFloat, Choice(0.001, 0.01, 0.05)] = 0.01
+    weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 1e-4, 1e-3)] = 1e-3
+
+    @override
+    def architecture(self) -> Architecture:
+        return Architecture(
+            encoder=LINKXEncoder(),
+            channels=(Ego() * Ones(),),
+            transform=Linear(init="linear"),
+            dropout=Dropout(layer=self.dropout),
+        )
+
+    deviations = (
+        Deviation(
+            "Dropout precedes every layer of the last MLP, and there is no batch norm. The authors apply "
+            "both between its layers."
+        ),
+    )

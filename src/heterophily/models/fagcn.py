@@ -1,44 +1,68 @@
-"""FAGCN: attention of either sign, so that messages may be subtracted."""
+"""FAGCN: attention weights of either sign, so messages can be subtracted."""
+
+from typing import Annotated
+
+from typing_extensions import override
 
 from heterophily.core.spaces import Choice
+from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import Ones, SignedAttention
+from heterophily.htmp.method import (
+    Deviation,
+    DropoutRate,
+    FeatureNorm,
+    Method,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    define_method,
+)
 from heterophily.htmp.neighborhoods import Ego, Raw
-from heterophily.htmp.part import Setting
-from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.htmp.transform import NoTransform
 
-P = Setting("dropout")
+GAIN = 1.414  # of the initial weights
 
-FAGCN = Recipe(
-    name="fagcn",
-    title="FAGCN",
-    paper="Bo et al., Beyond low-frequency information in graph convolutional networks, AAAI 2021",
-    channels=((Ego() * Ones()).with_input("initial"), Raw() * SignedAttention()),
-    combine=WeightedAdd(Setting("ego_weight"), 1.0),
-    encoder=Embed(
-        init="glorot_normal", bias_init="linear", gain=1.414, dropout=P, drop_output=True
-    ),
-    transform=NoTransform(),
-    head=Head(init="glorot_normal", bias_init="linear", gain=1.414),
-    dropout=Dropout(input=P, edge=P),
-    activation="none",
-    equation="Z^l = ε Z⁰ + Σ_j drop(tanh(w_l·[Z_i ‖ Z_j] + c_l) / √(d_i d_j)) Z_j^(l-1)",
-    settings={
-        "width": 32,
-        "ego_weight": 0.3,
-        "feature_norm": "l1",
-        "weight_decay": 5e-5,
-        "patience": 200,
-    },
-    space={
-        "ego_weight": Choice(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
-        "n_layers": Choice(1, 2, 4, 6, 8),
-        "width": Choice(16, 32, 64),
-        "dropout": Choice(0.4, 0.5, 0.6),
-        "weight_decay": Choice(5e-5, 5e-4, 1e-3),
-        "learning_rate": Choice(0.005, 0.01),
-    },
-    deviations=("the gate reads the state of each layer, as in the program; the paper writes X",),
-)
+
+@define_method
+class FAGCN(Method):
+    """Attention weights of either sign, so messages can be subtracted.
+
+    Z^l = ε Z⁰ + Σ_j drop(tanh(w_l·[Z_i ‖ Z_j] + c_l) / √(d_i d_j)) Z_j^(l-1)
+    """
+
+    name, title = "fagcn", "FAGCN"
+    paper = "Bo et al., Beyond low-frequency information in graph convolutional networks, AAAI 2021"
+
+    ego_weight: Annotated[
+        float, Choice(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), "ε, the weight of Z⁰."
+    ] = 0.3
+    width: Annotated[PositiveInt, Choice(16, 32, 64)] = 32
+    n_layers: Annotated[PositiveInt, Choice(1, 2, 4, 6, 8)] = 2
+    dropout: Annotated[DropoutRate, Choice(0.4, 0.5, 0.6)] = 0.5
+    feature_norm: FeatureNorm = "l1"
+    learning_rate: Annotated[PositiveFloat, Choice(0.005, 0.01)] = 0.01
+    weight_decay: Annotated[NonNegativeFloat, Choice(5e-5, 5e-4, 1e-3)] = 5e-5
+    patience: PositiveInt = 200
+
+    @override
+    def architecture(self) -> Architecture:
+        p = self.dropout
+        return Architecture(
+            encoder=Embed(
+                init="glorot_normal", bias_init="linear", gain=GAIN, dropout=p, drop_output=True
+            ),
+            channels=((Ego() * Ones()).with_input("initial"), Raw() * SignedAttention()),
+            combine=WeightedAdd(self.ego_weight, 1.0),
+            transform=NoTransform(),
+            head=Head(init="glorot_normal", bias_init="linear", gain=GAIN),
+            dropout=Dropout(input=p, edge=p),
+            activation="none",
+        )
+
+    deviations = (
+        Deviation(
+            "The gate uses the state of each layer, as in the authors' implementation. The paper writes X."
+        ),
+    )

@@ -1,54 +1,67 @@
-"""GAT: attention over neighbors and the node itself."""
+"""GAT: attention over the neighbors and the node itself."""
+
+from typing import Annotated, Literal
+
+from typing_extensions import override
 
 from heterophily.core.spaces import Choice
+from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.guidance import Attention
+from heterophily.htmp.method import (
+    Activation,
+    Deviation,
+    DropoutRate,
+    FeatureNorm,
+    Method,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    define_method,
+)
 from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.htmp.part import Setting
-from heterophily.htmp.recipe import Dropout, Recipe
 from heterophily.htmp.transform import Linear
 
-GAT = Recipe(
-    name="gat",
-    title="GAT",
-    paper="Veličković et al., Graph attention networks, ICLR 2018",
-    channels=(WithSelf() * Attention(),),
-    transform=Linear(
-        init="glorot_normal",
-        gain=2**0.5,
-        n_heads=Setting("n_heads"),
-        merge=Setting("head_merge"),
-    ),
-    dropout=Dropout(
-        input=Setting("dropout"), layer=Setting("dropout"), edge=Setting("attention_dropout")
-    ),
-    equation="Z_i = Σ_j drop_q(α_ij) U_j + b, α = softmax_nbr(lrelu(U_i·r + U_j·s)), U = drop_p(Z) W",
-    settings={
-        "activation": "elu",
-        "n_heads": 8,
-        "head_merge": "concat",
-        "width": 8,
-        "dropout": 0.6,
-        "attention_dropout": 0.6,
-        "learning_rate": 0.005,
-    },
-    space={
-        "learning_rate": Choice(0.005, 0.01, 0.05),
-        "weight_decay": Choice(0.0, 5e-5, 1e-4, 5e-4),
-        "width": Choice(8, 16, 32, 64, 128),
-        "dropout": Choice(0.0, 0.5, 0.8),
-        "attention_dropout": Choice(0.0, 0.5),
-        "n_layers": Choice(1, 2, 3),
-        "feature_norm": Choice("none", "l1", "l2"),
-    },
-    reference={
-        "activation": "none",
-        "head_merge": "mean",
-        "attention_dropout": 0.0,
-        "loss": "ce_of_probabilities",
-    },
-    deviations=(
-        "the reference program averages heads in every layer, has no activation and no dropout of "
-        "attention: head_merge = mean, activation = none, attention_dropout = 0",
-        "the reference program takes the cross-entropy of probabilities: loss = ce_of_probabilities",
-    ),
-)
+
+@define_method
+class GAT(Method):
+    """Attention over the neighbors and the node itself.
+
+    Z_i = Σ_j drop_q(α_ij) U_j + b, α = softmax_nbr(lrelu(U_i·r + U_j·s)), U = drop_p(Z) W
+    """
+
+    name, title = "gat", "GAT"
+    paper = "Veličković et al., Graph attention networks, ICLR 2018"
+
+    n_heads: PositiveInt = 8
+    head_merge: Annotated[Literal["concat", "mean"], "How hidden layers merge heads."] = "concat"
+    attention_dropout: Annotated[DropoutRate, Choice(0.0, 0.5)] = 0.6
+    width: Annotated[PositiveInt, Choice(8, 16, 32, 64, 128), "Width of one head."] = 8
+    n_layers: Annotated[PositiveInt, Choice(1, 2, 3)] = 2
+    dropout: Annotated[DropoutRate, Choice(0.0, 0.5, 0.8)] = 0.6
+    activation: Activation = "elu"
+    feature_norm: Annotated[FeatureNorm, Choice("none", "l1", "l2")] = "none"
+    learning_rate: Annotated[PositiveFloat, Choice(0.005, 0.01, 0.05)] = 0.005
+    weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 1e-4, 5e-4)] = 5e-4
+
+    @override
+    def architecture(self) -> Architecture:
+        p = self.dropout
+        return Architecture(
+            channels=(WithSelf() * Attention(),),
+            transform=Linear(
+                init="glorot_normal", gain=2**0.5, n_heads=self.n_heads, merge=self.head_merge
+            ),
+            dropout=Dropout(input=p, layer=p, edge=self.attention_dropout),
+        )
+
+    deviations = (
+        Deviation(
+            "The reference implementation averages the heads in every layer and has no activation and "
+            "no dropout of attention.",
+            {"head_merge": "mean", "activation": "none", "attention_dropout": 0.0},
+        ),
+        Deviation(
+            "The reference implementation computes the cross-entropy of probabilities.",
+            {"loss": "ce_of_probabilities"},
+        ),
+    )

@@ -1,30 +1,61 @@
-"""GCN: the symmetric average over neighbors and the node itself."""
+"""GCN: symmetrically normalized mean over the neighbors and the node itself."""
+
+from typing import Annotated
+
+from typing_extensions import override
 
 from heterophily.core.spaces import Choice
+from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.guidance import SymmetricMean
-from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.htmp.recipe import Recipe
-
-GCN = Recipe(
-    name="gcn",
-    title="GCN",
-    paper="Kipf and Welling, Semi-supervised classification with graph convolutional networks, "
-    "ICLR 2017",
-    channels=(WithSelf() * SymmetricMean(),),
-    equation="Z^l = relu(S° drop(Z^(l-1)) W_l + b_l), S° = D°^(-1/2) (A + I) D°^(-1/2)",
-    space={
-        "learning_rate": Choice(0.001, 0.005, 0.01, 0.05),
-        "weight_decay": Choice(0.0, 5e-5, 1e-4, 5e-4, 1e-3),
-        "width": Choice(32, 64, 128, 256),
-        "dropout": Choice(0.0, 0.5, 0.8),
-        "n_layers": Choice(1, 2, 3),
-        "feature_norm": Choice("none", "l1", "l2"),
-    },
-    reference={"activation": "none", "loss": "ce_of_probabilities"},
-    deviations=(
-        "the reference program has no activation between layers, so that the network is linear "
-        "when evaluated: activation = none",
-        "the reference program takes the cross-entropy of probabilities: loss = ce_of_probabilities",
-        "weight decay acts on all parameters, as in the reference; the authors decay W_1 only",
-    ),
+from heterophily.htmp.method import (
+    Deviation,
+    DropoutRate,
+    FeatureNorm,
+    Method,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    define_method,
 )
+from heterophily.htmp.neighborhoods import WithSelf
+
+
+@define_method
+class GCN(Method):
+    """Symmetrically normalized mean over the neighbors and the node itself.
+
+    Z^l = relu(S° drop(Z^(l-1)) W_l + b_l), S° = D°^(-1/2) (A + I) D°^(-1/2)
+    """
+
+    name, title = "gcn", "GCN"
+    paper = (
+        "Kipf and Welling, Semi-supervised classification with graph convolutional networks, "
+        "ICLR 2017"
+    )
+
+    width: Annotated[PositiveInt, Choice(32, 64, 128, 256)] = 64
+    n_layers: Annotated[PositiveInt, Choice(1, 2, 3)] = 2
+    dropout: Annotated[DropoutRate, Choice(0.0, 0.5, 0.8)] = 0.5
+    feature_norm: Annotated[FeatureNorm, Choice("none", "l1", "l2")] = "none"
+    learning_rate: Annotated[PositiveFloat, Choice(0.001, 0.005, 0.01, 0.05)] = 0.01
+    weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 1e-4, 5e-4, 1e-3)] = 5e-4
+
+    @override
+    def architecture(self) -> Architecture:
+        return Architecture(channels=(WithSelf() * SymmetricMean(),))
+
+    deviations = (
+        Deviation(
+            "The reference implementation has no activation between layers, so the network is linear "
+            "in evaluation.",
+            {"activation": "none"},
+        ),
+        Deviation(
+            "The reference implementation computes the cross-entropy of probabilities.",
+            {"loss": "ce_of_probabilities"},
+        ),
+        Deviation(
+            "Weight decay applies to all parameters, as in the reference implementation. The authors "
+            "apply it to W_1 only."
+        ),
+    )

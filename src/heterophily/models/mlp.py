@@ -1,28 +1,49 @@
-"""MLP: features alone, the graph ignored."""
+"""MLP: features only, without the graph."""
+
+from typing import Annotated
+
+from typing_extensions import override
 
 from heterophily.core.spaces import Choice
+from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.guidance import Ones
+from heterophily.htmp.method import (
+    Deviation,
+    DropoutRate,
+    FeatureNorm,
+    Method,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    define_method,
+)
 from heterophily.htmp.neighborhoods import Ego
-from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.transform import Linear
 
-MLP = Recipe(
-    name="mlp",
-    title="MLP",
-    paper="Rumelhart et al., Learning representations by back-propagating errors, Nature 1986",
-    channels=(Ego() * Ones(),),
-    transform=Linear(init="linear"),
-    equation="Z^l = relu(drop(Z^(l-1)) W_l + b_l)",
-    settings={"learning_rate": 0.01, "weight_decay": 0.0},
-    space={
-        "learning_rate": Choice(0.001, 0.005, 0.01, 0.05),
-        "weight_decay": Choice(0.0, 5e-5, 1e-4, 5e-4),
-        "width": Choice(32, 64, 128, 256),
-        "dropout": Choice(0.0, 0.5, 0.8),
-        "feature_norm": Choice("none", "l1", "l2"),
-    },
-    reference={"loss": "ce_of_probabilities"},
-    deviations=(
-        "the reference program takes the cross-entropy of probabilities: loss = ce_of_probabilities",
-    ),
-)
+
+@define_method
+class MLP(Method):
+    """Features only, without the graph.
+
+    Z^l = relu(drop(Z^(l-1)) W_l + b_l)
+    """
+
+    name, title = "mlp", "MLP"
+    paper = "Rumelhart et al., Learning representations by back-propagating errors, Nature 1986"
+
+    width: Annotated[PositiveInt, Choice(32, 64, 128, 256)] = 64
+    dropout: Annotated[DropoutRate, Choice(0.0, 0.5, 0.8)] = 0.5
+    feature_norm: Annotated[FeatureNorm, Choice("none", "l1", "l2")] = "none"
+    learning_rate: Annotated[PositiveFloat, Choice(0.001, 0.005, 0.01, 0.05)] = 0.01
+    weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 1e-4, 5e-4)] = 0.0
+
+    @override
+    def architecture(self) -> Architecture:
+        return Architecture(channels=(Ego() * Ones(),), transform=Linear(init="linear"))
+
+    deviations = (
+        Deviation(
+            "The reference implementation computes the cross-entropy of probabilities.",
+            {"loss": "ce_of_probabilities"},
+        ),
+    )

@@ -7,8 +7,8 @@ correlation with the milliseconds per epoch is 0.8.
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.channel import Channel
+from heterophily.htmp.method import Method
 from heterophily.htmp.neighborhoods import CommonNeighbors, Ego, Hop, PathCounts
-from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.transform import Linear
 
 LEARNED = 3  # times that a message costs more if its weights have gradients
@@ -16,16 +16,17 @@ DENSE = 3  # times that a full product is faster than a sparse one
 PASSES = 20  # over the states of a layer: dropout, activations, gates, their gradients
 
 
-def cost_of(recipe: Recipe, graph: Graph) -> float:
+def cost_of(method: Method, graph: Graph) -> float:
     """Operations of an epoch, in units of a sparse product."""
-    settings, x, n = recipe.settings, graph.features, graph.n_nodes
+    architecture, x, n = method.architecture(), graph.features, graph.n_nodes
     stored = x.pattern.n_entries if isinstance(x, Matrix) else x.numel()
-    own = isinstance(recipe.transform, Linear)
-    heads = max(int(recipe.transform.n_heads), 1) if isinstance(recipe.transform, Linear) else 1
-    width, channels = int(settings["width"]), len(recipe.channels)
-    sent = sum(_entries(channel, graph) for channel in recipe.channels)
-    layer = sent + channels * n * (width / DENSE + PASSES)
-    return float(heads * width * (stored * (channels if own else 1) + settings["n_layers"] * layer))
+    transform, n_channels = architecture.transform, len(architecture.channels)
+    linear = isinstance(transform, Linear)
+    heads = max(transform.n_heads, 1) if isinstance(transform, Linear) else 1
+    sent = sum(_entries(channel, graph) for channel in architecture.channels)
+    layer = sent + n_channels * n * (method.width / DENSE + PASSES)
+    inputs = stored * (n_channels if linear else 1)
+    return float(heads * method.width * (inputs + method.n_layers * layer))
 
 
 def _entries(channel: Channel, graph: Graph) -> float:

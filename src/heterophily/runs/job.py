@@ -15,8 +15,8 @@ from heterophily.core.types import Settings
 from heterophily.data.catalog import CATALOG
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.htmp.identity import digest, identity_of
-from heterophily.htmp.recipe import Recipe
-from heterophily.models import find_recipe
+from heterophily.htmp.method import make_method, settings_of
+from heterophily.models import Model, find_method
 from heterophily.runs.cost import cost_of
 from heterophily.runs.record import BUILT_IN, RESULTS_VERSION, Record
 from heterophily.training.estimator import with_validation
@@ -26,7 +26,7 @@ from heterophily.training.estimator import with_validation
 class Job:
     """A training run to execute, and what to measure on it. Use `make_job` to create one."""
 
-    model: str | Recipe  # name of a method, path of a file that defines one, or the method itself
+    model: Model  # name of a method, path of a file that defines one, or the method itself
     source: str | Graph  # name of a dataset, path of a graph, or the graph itself
     split: str
     settings: Mapping[str, Any]  # settings that differ from the defaults, including `preset`
@@ -51,7 +51,10 @@ class Job:
     def is_built_in(self) -> bool:
         """Whether the method is part of the library and identified by its name."""
         name = self.empty_record.model
-        return name in BUILT_IN and find_recipe(self.model) == BUILT_IN[name]
+        if name not in BUILT_IN:
+            return False
+        method = find_method(self.model)
+        return BUILT_IN[name] is (method if isinstance(method, type) else type(method))
 
     def has_result(self, record: Record) -> bool:
         """Whether a stored record is the result of this job.
@@ -73,7 +76,7 @@ class Job:
 
 
 def make_job(
-    model: str | Recipe,
+    model: Model,
     graph: Graph,
     split: str,
     *,
@@ -90,7 +93,7 @@ def make_job(
     `origin` is the place from which the settings were read, such as `search`.
     """
     values: dict[str, Any] = dict(settings or {})
-    method = find_recipe(model).with_settings(**values)
+    method = make_method(find_method(model), values)
     nodes = split_digest(resolve_nodes(graph, split, seed=seed, hide_test_labels=hide_test_labels))
     identity = identity_of(method)
     record = Record(
@@ -99,7 +102,7 @@ def make_job(
         dataset=graph.name,
         split=split,
         seed=seed,
-        settings=dict(method.settings),
+        settings=settings_of(method),
         preset=str(values.get("preset", "published")),
         source=origin,
         recipe=identity,

@@ -18,14 +18,13 @@ from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.files import safe_name, write_atomically
 from heterophily.core.types import Json, JsonObject, Value
 from heterophily.htmp.identity import digest, identity_of
+from heterophily.htmp.method import make_method
 from heterophily.models import CLASSICS, PUBLISHED
 from heterophily.training.metrics import DEFAULT_METRIC
 
 RESULTS_VERSION = 1  # increase it when a change of the code changes results
 FAILURES = ("error", "memory", "time", "killed")
-BUILT_IN = {recipe.name: recipe for recipe in (*PUBLISHED, *CLASSICS)}
-RENAMED_SETTINGS = {"hidden_share": "masked_fraction"}
-RENAMED_VALUES = {("hetero_message", '"neighbour"'): "neighbor"}
+BUILT_IN = {method.name: method for method in (*PUBLISHED, *CLASSICS)}
 
 
 class CurveData(TypedDict, total=False):
@@ -125,17 +124,10 @@ class Record:
 @cache
 def _current_identity(model: str, settings: str) -> str:
     """Return the identity of a built-in method with stored settings, or "" if there is none."""
-    values = json.loads(settings)
-    for candidate in (translate_settings(values), values) if model in BUILT_IN else ():
+    if model in BUILT_IN:
         with suppress(HeterophilyError):  # a setting or a value that no longer exists
-            return identity_of(BUILT_IN[model].with_settings(**candidate))
+            return identity_of(make_method(BUILT_IN[model], json.loads(settings)))
     return ""
-
-
-def translate_settings(stored: Mapping[str, Value]) -> dict[str, Value]:
-    """Translate the settings of an older version of the library to the current names and values."""
-    values = {RENAMED_SETTINGS.get(name, name): value for name, value in stored.items()}
-    return {n: RENAMED_VALUES.get((n, json.dumps(v)), v) for n, v in values.items()}
 
 
 def path_of(folder: Path, record: Record) -> Path:

@@ -1,7 +1,4 @@
-"""Search for better settings of a recipe, or for a better recipe.
-
-The names load on first use: recipes import their spaces from here, and a search imports recipes.
-"""
+"""Search for better settings of a method, or for a better architecture."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,18 +1,18 @@
-"""Component search: the mechanism itself is searched, A_r ⊙ B_r, COMBINE, FUSE, encoder and settings.
+"""Component search: search for an architecture, A_r ⊙ B_r, COMBINE, FUSE, encoder, and settings.
 
-A question is asked only where every answer makes a network that can be built, in this order: encoder,
-channels, COMBINE, what hears and transforms, FUSE, ReLU. Left out are neighborhoods that cost far more than a
-training run (structural, geometric) and all pairs.
+A question is asked only if every answer makes a valid architecture, in this order: encoder, channels,
+COMBINE, input of the ego channel, transform, FUSE, ReLU. Neighborhoods that cost far more than a training run
+(structural, geometric) and all pairs are omitted.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from heterophily.core import spaces as space
 from heterophily.core.errors import unknown_name
-from heterophily.core.spaces import Choice, LogUniform
+from heterophily.core.spaces import Choice, Range, Space, setting_infos
 from heterophily.htmp.adaptive import AdaptiveSum, AttentionSum, DegreeGatedSum, GlobalSum
+from heterophily.htmp.architecture import Architecture, Dropout, Head, MessageActivation
 from heterophily.htmp.belief import CompatibilityEstimate, CompatibilityWeights, Prototypes
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import (
@@ -24,7 +24,14 @@ from heterophily.htmp.combine import (
     SingleChannel,
     WeightedAdd,
 )
-from heterophily.htmp.encoder import Embed, FeaturesAndStructure, LINKXEncoder, Predict, RawFeatures
+from heterophily.htmp.encoder import (
+    Embed,
+    Encoder,
+    FeaturesAndStructure,
+    LINKXEncoder,
+    Predict,
+    RawFeatures,
+)
 from heterophily.htmp.fuse import ConcatLayers, LastLayer, WeightedLayerSum
 from heterophily.htmp.guidance import (
     Attention,
@@ -35,7 +42,9 @@ from heterophily.htmp.guidance import (
     SignedAttention,
     SymmetricMean,
 )
+from heterophily.htmp.identity import expression
 from heterophily.htmp.losses import Discrimination
+from heterophily.htmp.method import CustomMethod, Method
 from heterophily.htmp.neighborhoods import (
     Ego,
     FeatureNeighbors,
@@ -45,23 +54,21 @@ from heterophily.htmp.neighborhoods import (
     Signed,
     WithSelf,
 )
-from heterophily.htmp.part import Setting
-from heterophily.htmp.recipe import COMMON, Dropout, Head, Recipe
 from heterophily.htmp.relations import SignedSimilarity
 from heterophily.htmp.transform import Linear, NoTransform
-from heterophily.search.problem import Ask, Candidate, Space, check_choice
-from heterophily.search.source import identity_of
+from heterophily.search.problem import Ask, Candidate, check_choice
 
 NAME = "htmp"
-P = Setting("dropout")
+COMMON = {name: info.default for name, info in setting_infos(Method).items()}
+COMMON["feature_norm"] = "none"
 SWITCH = Choice(False, True)
 
-ENCODERS = {
+ENCODERS: dict[str, Encoder] = {
     "features": Embed(),
-    "both": FeaturesAndStructure(P),
+    "both": FeaturesAndStructure(None),
     "link": LINKXEncoder(),
     "raw": RawFeatures(),
-    "predict": Predict(dropout=P),
+    "predict": Predict(dropout=None),
 }
 AVERAGES = {
     "row": (RowMean(),),
@@ -85,7 +92,7 @@ TWO = {
     "ordered": OrderedGate(n_chunks=16, shared=False),
 }
 FUSES = {"last": LastLayer(), "concat": ConcatLayers(), "adaptive": WeightedLayerSum()}
-RELU = {  # message_activation and activation
+RELU: dict[str, tuple[MessageActivation, str]] = {  # message_activation and activation
     "before": ("before", "none"),
     "after": ("after", "none"),
     "layer": ("none", "relu"),
@@ -95,9 +102,9 @@ RELU = {  # message_activation and activation
 SETTINGS: dict[str, Space] = {
     "width": Choice(32, 64, 128),
     "n_layers": Choice(1, 2, 3, 4),
-    "dropout": space.Uniform(0.0, 0.9),
-    "learning_rate": LogUniform(1e-3, 5e-2),
-    "weight_decay": LogUniform(1e-7, 1e-2),
+    "dropout": Range(0.0, 0.9),
+    "learning_rate": Range(1e-3, 5e-2, log=True),
+    "weight_decay": Range(1e-7, 1e-2, log=True),
     "feature_norm": Choice("none", "l1", "l2"),
 }
 DISCRIMINATION: dict[str, Space] = {"discrimination_weight": Choice(0.0, 0.01, 0.1, 1.0)}
@@ -136,7 +143,7 @@ DEFAULTS = {
     **{name: COMMON[name] for name in SETTINGS},
     "discrimination_weight": 0.01,
 }
-# Known mechanisms, as far as the menu has their parts.
+# Known architectures, as far as the menu has their parts.
 STARTS: dict[str, dict[str, Any]] = {
     "cmgnn": {
         "encoder": "features",
@@ -167,7 +174,7 @@ STARTS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class ArchitectureSearch:
-    """The mechanism as something to search; `fixed` are answers and settings that the user gave."""
+    """Search for an architecture; `fixed` are answers and settings of the user."""
 
     fixed: Mapping[str, Any] = field(default_factory=dict)
     name = NAME
@@ -179,22 +186,21 @@ class ArchitectureSearch:
             if name in MENU:
                 check_choice(name, MENU[name], value)
         for start in self.starts:
-            found = self.candidate(start.__getitem__)
-            found.recipe.with_settings(**found.values)  # refuses impossible settings at once
+            self.candidate(start.__getitem__)  # rejects invalid settings
 
     @property
     def identity(self) -> str:
-        """The menu, and the parts on it."""
-        return identity_of((MENU, ENCODERS, ATTENTION, TWO, FUSES, RELU))
+        """The menu and its parts."""
+        return expression((MENU, ENCODERS, ATTENTION, TWO, FUSES, RELU))
 
     @property
     def space(self) -> dict[str, Space]:
-        """The menu without what is fixed."""
+        """The menu without fixed answers."""
         return {name: options for name, options in MENU.items() if name not in self.fixed}
 
     @property
     def starts(self) -> list[dict[str, Any]]:
-        """Answers that make known mechanisms."""
+        """Answers that make known architectures."""
         found: list[dict[str, Any]] = []
         for start in STARTS.values():
             told: dict[str, Any] = {}
@@ -205,12 +211,18 @@ class ArchitectureSearch:
         return found
 
     def candidate(self, ask: Ask) -> Candidate:
-        """The recipe that the answers make, and its settings."""
-        recipe = mechanism(lambda name: self._answer(ask, name))
-        wanted = {**SETTINGS, **(DISCRIMINATION if recipe.losses else {})}
-        settings = {name: self._answer(ask, name) for name in wanted}
-        kept = {name: value for name, value in self.fixed.items() if name in COMMON}
-        return Candidate(recipe, {**settings, **kept})
+        """The method that the answers make, and its settings."""
+        architecture = make_architecture(lambda name: self._answer(ask, name))
+        settings = {name: self._answer(ask, name) for name in SETTINGS}
+        fixed = {name: value for name, value in self.fixed.items() if name in COMMON}
+        common = {**settings, **fixed}
+        if architecture.losses:
+            weight = self._answer(ask, "discrimination_weight")
+            architecture = replace(architecture, losses=(Discrimination(weight),))
+            settings["discrimination_weight"] = weight
+        paper = "component search, unpublished"
+        method = CustomMethod(NAME, architecture, SETTINGS, title="HTMP", paper=paper, **common)
+        return Candidate(method, {**settings, **fixed})
 
     def _answer(self, ask: Ask, name: str) -> Any:
         return self.fixed[name] if name in self.fixed else ask(name)
@@ -229,11 +241,12 @@ class _Told:
         return self.told[name]
 
 
-def mechanism(ask: Ask) -> Recipe:
-    """A recipe from answers; every sequence of answers gives one that can be built."""
+def make_architecture(ask: Ask) -> Architecture:
+    """Return the architecture that answers make; every sequence of answers gives a valid one."""
     encoder = ask("encoder")
     predicts, raw = encoder == "predict", encoder == "raw"
-    channels, believes = _channels(ask, encoder)
+    channels = _channels(ask, encoder)
+    states = any(isinstance(channel.guidance, CompatibilityWeights) for channel in channels)
     structured = any(channel.input == "nodes" for channel in channels)
     combine = _combine(ask, len(channels), predicts=predicts)
     wide = isinstance(combine, Concat)
@@ -241,52 +254,47 @@ def mechanism(ask: Ask) -> Recipe:
         channels = (channels[0].with_input(ask("ego_input")), *channels[1:])
     keeps = predicts or (not (raw or wide or structured) and ask("transform") == "keep")
     message, layer = RELU["none" if predicts else ask("relu")]
-    return Recipe(
-        name=NAME,
-        title="HTMP",
-        paper="component search, unpublished",
+    return Architecture(
         channels=channels,
         combine=combine,
         fuse=_fuse(ask, encoder, wide=wide),
         encoder=ENCODERS[encoder],
         transform=NoTransform() if keeps else Linear(),
         head=None if predicts else Head(),
-        dropout=Dropout(input=P, head=0.0 if predicts else P),
+        dropout=Dropout(input=None, head=0.0 if predicts else None),
         activation=layer,
         message_activation=message,
-        losses=(Discrimination(Setting("discrimination_weight")),) if believes else (),
-        belief=CompatibilityEstimate() if believes else None,
-        settings={"discrimination_weight": 0.01} if believes else {},
-        space={**SETTINGS, **(DISCRIMINATION if believes else {})},
+        losses=(Discrimination(),) if states else (),
+        states=(CompatibilityEstimate(),) if states else (),
     )
 
 
-def _channels(ask: Ask, encoder: str) -> tuple[tuple[Channel, ...], bool]:
-    """The channels, ego first, and whether prototypes are among them."""
+def _channels(ask: Ask, encoder: str) -> tuple[Channel, ...]:
+    """Return the channels, ego first."""
     found: list[Channel] = []
     # Attention has weights as wide as a layer; predictions are K wide in every layer.
     kind = "average" if encoder == "predict" else "guidance"
     if ask("neighbors"):
-        # Signed attention looks at the state itself, which may be sparse if it is raw.
+        # Signed attention uses the state itself, which may be sparse if it is raw.
         found += _neighbors(ask(f"neighbors_{kind}{'_raw' if encoder == 'raw' else ''}"))
     if ask("with_self"):
         found += _guided(WithSelf(), ask(f"with_self_{kind}"))
     if ask("second_hop"):
         found += _guided(Hop(2), ask("second_hop_average"))
-    # The prototypes are rows of the state, which other encoders have no room for.
-    believes = bool(encoder in ("features", "both") and ask("prototypes"))
-    if believes:
+    # Prototypes are rows of the state, which other encoders cannot encode.
+    prototypes = bool(encoder in ("features", "both") and ask("prototypes"))
+    if prototypes:
         found.append((Prototypes() * CompatibilityWeights()).with_input("prototypes"))
     elif ask("similar_features"):
         hood = FeatureNeighbors(k=10, weighted=False)
         found += _guided(hood, ask("similar_features_average"))
-    # A learned row per node has none for prototypes, and d columns, not K.
-    if not believes and encoder != "predict" and ask("structure"):
+    # A learned row per node does not exist for prototypes, and has d columns, not K.
+    if not prototypes and encoder != "predict" and ask("structure"):
         structure = (Raw() * Ones()).with_input("nodes")
         found.append(replace(structure, activation="after"))
-    # Without any other channel a node hears at least itself.
+    # Without any other channel, a node receives at least its own message.
     ego = (Ego() * Ones(),) if not found or ask("ego") else ()
-    return (*ego, *found), believes
+    return (*ego, *found)
 
 
 def _neighbors(guidance: str) -> list[Channel]:

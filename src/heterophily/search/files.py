@@ -6,10 +6,11 @@ from pathlib import Path
 
 from heterophily.core.files import safe_name, write_atomically
 from heterophily.core.types import Value
+from heterophily.htmp.method import CustomMethod
 from heterophily.search import components
 from heterophily.search.result import SearchResult, TrialResult
 from heterophily.search.settings_file import write_settings
-from heterophily.search.source import write_recipe
+from heterophily.search.source import write_method
 
 
 def write_winner(result: SearchResult, path: Path) -> Path:
@@ -18,13 +19,14 @@ def write_winner(result: SearchResult, path: Path) -> Path:
         words = (
             f"Best architecture of a search with {len(result.attempts)} trials on {result.dataset}."
         )
-        return write_recipe(result.recipe, path, words=words)
+        assert isinstance(result.method, CustomMethod)
+        return write_method(result.method, path, description=words)
     return write_settings(path, result.dataset, settings_table(result), model=result.model)
 
 
 def winner_path(result: SearchResult, folder: Path) -> Path:
-    """Return the path of the best settings: `recipe.py` of an architecture search, or `<model>.toml`."""
-    name = "recipe.py" if result.model == components.NAME else f"{safe_name(result.model)}.toml"
+    """Return the path of the best settings: `method.py` of an architecture search, or `<model>.toml`."""
+    name = "method.py" if result.model == components.NAME else f"{safe_name(result.model)}.toml"
     return folder / name
 
 

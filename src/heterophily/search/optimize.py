@@ -24,7 +24,7 @@ from heterophily.core.machine import choose_threads
 from heterophily.core.types import Json, JsonObject, Settings
 from heterophily.data.splits import random_splits
 from heterophily.htmp.identity import digest
-from heterophily.htmp.recipe import Recipe
+from heterophily.models import Model
 from heterophily.models.settings import merge_settings
 from heterophily.runs.execute import run_tasks
 from heterophily.runs.job import Job, absolute_path, make_job, parse_splits, split_digest
@@ -33,7 +33,7 @@ from heterophily.runs.record import RESULTS_VERSION, Record
 from heterophily.runs.store import Store
 from heterophily.search import components
 from heterophily.search.files import winner_path, write_trials, write_winner
-from heterophily.search.problem import Candidate, SearchProblem, SettingsSearch, with_defaults
+from heterophily.search.problem import Candidate, SearchProblem, SettingsSearch
 from heterophily.search.result import (
     SearchResult,
     TrialResult,
@@ -120,7 +120,7 @@ class SearchPlan:
 
 
 def search(
-    model: str | Recipe,
+    model: Model,
     graph: Graph,
     *,
     trials: int,
@@ -158,7 +158,7 @@ def search(
     return _collect_result(plan, target)
 
 
-def make_problem(model: str | Recipe, base: Settings, fixed: Settings) -> SearchProblem:
+def make_problem(model: Model, base: Settings, fixed: Settings) -> SearchProblem:
     """Return the search problem: the architecture, or the settings of a method."""
     if model == components.NAME:
         return components.ArchitectureSearch(fixed)
@@ -174,7 +174,7 @@ def _check_target(problem: SearchProblem, target: Path | None) -> None:
         raise HeterophilyError(f"a method is written to a .py file, got {target.name!r}")
 
 
-def _start_study(plan: SearchPlan, model: str | Recipe, fixed: Settings) -> SearchProblem:
+def _start_study(plan: SearchPlan, model: Model, fixed: Settings) -> SearchProblem:
     """Start the study, or check that it is the same. It retains the bundled settings of its start."""
     facts, study = _facts(plan, fixed), plan.study
     with plan.claims.lock:
@@ -195,7 +195,7 @@ def _facts(plan: SearchPlan, fixed: Settings) -> JsonObject:
     graph = plan.graph
     facts = {
         "model": plan.problem.name,
-        "recipe": digest(plan.problem.identity),
+        "method": digest(plan.problem.identity),
         "dataset": graph.name,
         "checksum": graph.checksum,
         "splits": {name: split_digest(graph.split(name)) for name in plan.splits},
@@ -285,11 +285,14 @@ def _collect_result(plan: SearchPlan, target: Path | None) -> SearchResult:
     winner = candidate_of(problem, best)
     if problem.name == components.NAME:
         name = f"{components.NAME}-{facts['dataset']}"
-        winner = dataclasses.replace(winner, recipe=with_defaults(winner, name=name))
+        winner = dataclasses.replace(
+            winner,
+            method=dataclasses.replace(winner.method, name=name),  # type: ignore[call-arg]
+        )
     result = SearchResult(
         model=problem.name,
         dataset=facts["dataset"],
-        recipe=winner.recipe,
+        method=winner.method,
         settings=winner.settings,
         preset=winner.preset,
         best=best,

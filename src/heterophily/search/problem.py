@@ -4,39 +4,41 @@
 the sampler, and a finished trial, which asks its record.
 """
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.spaces import Choice, LogUniform, Uniform
-from heterophily.htmp.recipe import Recipe
-from heterophily.models import find_recipe
-from heterophily.search.source import whole_identity
+from heterophily.core.spaces import Choice, Range, Space, setting_infos
+from heterophily.core.types import Value
+from heterophily.htmp.identity import expression, identity_text, user_code
+from heterophily.htmp.method import Method, MethodLike, make_method, search_space, settings_of
+from heterophily.models import Model, find_method
 
 Ask = Callable[[str], Any]
-Space = Choice | Uniform
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A recipe with the settings to train it with."""
+    """A method to train, with the settings and the preset that it was made from."""
 
-    recipe: Recipe
+    method: Method
     settings: Mapping[str, Any] = field(default_factory=dict)
     preset: str = "published"
-    source: str = ""  # name or file from which other processes load the recipe, if there is one
+    source: str = ""  # name or file from which other processes load the method, if there is one
 
     @property
-    def model(self) -> str | Recipe:
-        """The recipe as other processes can load it."""
-        return self.source or self.recipe
+    def model(self) -> Model:
+        """The method as other processes can load it."""
+        return self.source or self.method
 
     @property
     def values(self) -> dict[str, Any]:
-        """Settings and preset, as `train` takes them."""
-        return {"preset": self.preset, **self.settings}
+        """Settings of a job, with the preset of a method that is loaded from its source."""
+        known = setting_infos(type(self.method))
+        settings = {name: value for name, value in self.settings.items() if name in known}
+        return {"preset": self.preset, **settings} if self.source else settings
 
 
 class SearchProblem(Protocol):
@@ -64,32 +66,39 @@ class SearchProblem(Protocol):
 
 @dataclass(frozen=True)
 class SettingsSearch:
-    """The settings of one recipe: `base` and `fixed` stay, the rest of its space is searched."""
+    """The settings of one method: `base` and `fixed` stay, the rest of its space is searched."""
 
-    model: str | Recipe
+    model: Model
     base: Mapping[str, Any] = field(default_factory=dict)  # committed settings and preset
-    fixed: Mapping[str, Any] = field(default_factory=dict)  # what the user said
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # set by the user
 
     def __post_init__(self) -> None:
-        decided = self.recipe.with_settings(**self.given)  # refuses unknown settings at once
+        method = self.method  # rejects unknown settings
         if not self.space:
-            reason = "all of its space is fixed" if self.recipe.space else "it has no space"
-            raise HeterophilyError(f"nothing to search for {decided.name}: {reason}")
+            reason = "all of its space is fixed" if search_space(self.cls) else "it has no space"
+            raise HeterophilyError(f"nothing to search for {method.name}: {reason}")
 
     @property
-    def recipe(self) -> Recipe:
-        """The recipe; one from a file is read again in every process, since its parts cannot travel."""
-        return find_recipe(self.model)
+    def cls(self) -> MethodLike:
+        """The method class; one from a file is loaded in every process, because it cannot be sent."""
+        return find_method(self.model)
+
+    @property
+    def method(self) -> Method:
+        """The method with the settings that are not searched."""
+        return make_method(self.cls, self.given)
 
     @property
     def name(self) -> str:
-        """The name of the recipe."""
-        return self.recipe.name
+        """The name of the method."""
+        return self.cls.name
 
     @property
     def identity(self) -> str:
-        """The recipe with its space, without the words around it, and the code of parts that are not ours."""
-        return whole_identity(self.recipe)
+        """The default method, its space, and the code of parts that are not in the library."""
+        default = make_method(self.cls)
+        space = expression(search_space(self.cls))
+        return "\n".join([identity_text(default), space, *user_code(default)])
 
     @property
     def given(self) -> dict[str, Any]:
@@ -97,14 +106,15 @@ class SettingsSearch:
         return {**self.base, **self.fixed}
 
     @property
-    def _start(self) -> dict[str, Any]:
-        settings = self.recipe.with_settings(**self.given).settings
-        return {name: settings[name] for name in self.recipe.space if name not in self.fixed}
+    def _start(self) -> dict[str, Value]:
+        settings = settings_of(self.method)
+        return {name: settings[name] for name in search_space(self.cls) if name not in self.fixed}
 
     @property
     def space(self) -> dict[str, Space]:
-        """The recipe's space without what is fixed, wide enough for the committed settings."""
-        return {name: widen_space(self.recipe.space[name], v) for name, v in self._start.items()}
+        """The method's space without fixed settings, widened to include the committed settings."""
+        spaces = search_space(self.cls)
+        return {name: widen_space(spaces[name], value) for name, value in self._start.items()}
 
     @property
     def starts(self) -> list[dict[str, Any]]:
@@ -112,26 +122,25 @@ class SettingsSearch:
         return [self._start]
 
     def candidate(self, ask: Ask) -> Candidate:
-        """The recipe with an answer for every setting of the space."""
+        """The method with an answer for every setting of the space."""
         settings = {**self.given, **{name: ask(name) for name in self.space}}
+        method = make_method(self.cls, settings)
         preset = str(settings.pop("preset", "published"))
-        source = self.model if isinstance(self.model, str) else ""
-        return Candidate(self.recipe, settings, preset, source)
+        source = str(self.model) if isinstance(self.model, str | Path) else ""
+        return Candidate(method, settings, preset, source)
 
 
-def widen_space(space: Any, value: Any) -> Space:
-    """The space, widened where a value lies outside."""
+def widen_space(space: Space, value: Any) -> Space:
+    """Return the space, widened if a value is outside."""
     if isinstance(space, Choice):
         return space if value in space.values else Choice(*space.values, value)
     low, high = min(space.low, value), max(space.high, value)
-    # Zero is on no logarithmic scale.
-    kind = Uniform if low <= 0 and isinstance(space, LogUniform) else type(space)
-    return space if space.low <= value <= space.high else kind(low, high)
+    return Range(low, high, log=space.log and low > 0)  # zero is not on a logarithmic scale
 
 
 def round_value(space: Space, value: Any) -> Any:
-    """A value as it is tried: numbers of a range with three digits, which is all that a search can tell."""
-    return float(f"{value:.3g}") if isinstance(space, Uniform) else value
+    """Round numbers of a range to three digits, which is precise enough for a search."""
+    return float(f"{value:.3g}") if isinstance(space, Range) else value
 
 
 def check_choice(name: str, space: Space, value: Any) -> None:
@@ -139,11 +148,5 @@ def check_choice(name: str, space: Space, value: Any) -> None:
     if isinstance(space, Choice) and value not in space.values:
         known = ", ".join(map(str, space.values))
         raise HeterophilyError(f"{name} must be one of {known}, got {value!r}")
-    if isinstance(space, Uniform) and not isinstance(value, int | float):
+    if isinstance(space, Range) and not isinstance(value, int | float):
         raise HeterophilyError(f"{name} must be a number, got {value!r}")
-
-
-def with_defaults(candidate: Candidate, **changes: Any) -> Recipe:
-    """The candidate's recipe with its settings as defaults, and other fields changed."""
-    settings = {**candidate.recipe.settings, **candidate.settings}
-    return dataclasses.replace(candidate.recipe, settings=settings, **changes)

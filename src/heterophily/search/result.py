@@ -10,7 +10,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.htmp.recipe import Recipe
+from heterophily.htmp.method import Method
 from heterophily.search.problem import Candidate, SearchProblem, round_value
 from heterophily.search.study import is_abandoned, trial_state
 
@@ -36,7 +36,7 @@ class SearchResult:
 
     model: str
     dataset: str
-    recipe: Recipe
+    method: Method
     settings: Mapping[str, Any]
     preset: str
     best: TrialResult

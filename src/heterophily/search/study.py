@@ -13,10 +13,10 @@ import psutil
 from filelock import FileLock
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from heterophily.core.spaces import Choice, LogUniform
+from heterophily.core.spaces import Choice, Space
 from heterophily.core.types import JsonObject, Value
 from heterophily.search.journal import lock_path, open_storage
-from heterophily.search.problem import Space, round_value
+from heterophily.search.problem import round_value
 
 MAX_ATTEMPTS = 3  # how often a trial may lose its command before it counts as failed
 STATES = {TrialState.COMPLETE: "done", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
@@ -130,7 +130,6 @@ def trial_state(trial: FrozenTrial) -> str:
 def suggest_value(trial: Trial, name: str, space: Space) -> Value:
     """Return the value that the sampler suggests."""
     if isinstance(space, Choice):
-        value: Value = trial.suggest_categorical(name, space.values)
-        return value
-    log = isinstance(space, LogUniform)
-    return round_value(space, trial.suggest_float(name, space.low, space.high, log=log))
+        return trial.suggest_categorical(name, space.values)  # type: ignore[arg-type]
+    value = trial.suggest_float(name, space.low, space.high, log=space.log)
+    return round_value(space, value)

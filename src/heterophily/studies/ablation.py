@@ -1,30 +1,26 @@
 """Ablation: what a method loses without one of its parts (paper, Table 3).
 
-CMGNN loses its supplementary messages, its discrimination loss, or both. Any other recipe loses each channel,
-each loss and its structure input in turn, as far as what remains is still a network; where there is but one
-channel, the node itself takes its place.
+CMGNN loses its supplementary messages, its discrimination loss, or both. Any other method loses each
+channel, each loss, and its structure input in turn, if the rest is a valid architecture. A single channel is
+replaced by the node itself.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from heterophily.core.chart import Axis, Chart, Mark, file_name
 from heterophily.core.graph import Graph
+from heterophily.htmp.architecture import Architecture, find_problem_after
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import Embed, Predict
 from heterophily.htmp.guidance import Ones
+from heterophily.htmp.method import Method, make_method, replace_architecture
 from heterophily.htmp.neighborhoods import Ego
-from heterophily.htmp.part import resolve
-from heterophily.htmp.recipe import Recipe
-from heterophily.models import find_recipe
-from heterophily.models.building import build
-from heterophily.models.cmgnn import CMGNN, WITHOUT_BOTH, WITHOUT_DISCRIMINATION, WITHOUT_SUPPLEMENT
+from heterophily.models import Model, find_method
+from heterophily.models.cmgnn import CMGNN, ablation_variants
 from heterophily.models.settings import tuned
 from heterophily.studies.study import ACCURACY, Study
 from heterophily.studies.tidy import (
@@ -40,29 +36,14 @@ from heterophily.studies.trials import Trial, run_trials, trials_of
 
 NAME = "ablation"
 FULL = "full"
-PAPER = {
-    FULL: CMGNN,
-    "without supplementary messages": WITHOUT_SUPPLEMENT,
-    "without discrimination loss": WITHOUT_DISCRIMINATION,
-    "without both": WITHOUT_BOTH,
-}
-# What a network raises when a part is gone that another one relies on.
-BROKEN = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+Change = dict[str, object]  # fields of an architecture
 
 
 def study_ablation(
     graph: Graph,
-    model: str | Recipe = "cmgnn",
+    model: Model = "cmgnn",
     *,
-    variants: Mapping[str, Recipe] | None = None,
+    variants: Mapping[str, Method] | None = None,
     settings: Mapping[str, Any] | None = None,
     workers: int = 1,
     out: Path | str | None = None,
@@ -72,20 +53,12 @@ def study_ablation(
 
     Options are those of `trials_of`.
     """
-    recipe = find_recipe(model)
-    values = {**tuned(recipe.name, graph.name), **(settings or {})}
-    chosen = variants or variants_of(recipe, graph, values)
+    cls = find_method(model)
+    known = {} if isinstance(model, Method) else tuned(cls.name, graph.name)
+    method = make_method(cls, {**known, **(settings or {})})
     trials: list[Trial] = []
-    for variant, changed in chosen.items():
-        trials += trials_of(
-            graph,
-            changed,
-            settings=settings,
-            tuned_as=(recipe.name, graph.name),
-            model=recipe.name,
-            variant=variant,
-            **options,
-        )
+    for variant, changed in (variants or variants_of(method)).items():
+        trials += trials_of(graph, changed, model=method.name, variant=variant, **options)
     study = StudyData.opened(NAME, out)
     run_trials(trials, measure, study, workers=workers, paper=in_paper)
     return study
@@ -118,54 +91,30 @@ def in_paper(row: Row) -> float | None:
         return None
 
 
-def variants_of(recipe: Recipe, graph: Graph, settings: Mapping[str, Any]) -> dict[str, Recipe]:
-    """The method itself and every way to leave out one of its parts that gives a network."""
-    if recipe == CMGNN:
-        return dict(PAPER)
-    decided = recipe.with_settings(**settings)
-    found = {FULL: recipe}
-    candidates = {
-        **_without_channels(recipe, decided),
-        **_without_losses(recipe),
-        **_without_structure(recipe, decided),
+def variants_of(method: Method) -> dict[str, Method]:
+    """Return the method, and every valid way to omit one of its parts."""
+    if isinstance(method, CMGNN):
+        return {FULL: method, **ablation_variants(method)}
+    full = method.architecture()
+    changes = {**_without_channels(full), **_without_losses(full), **_without_structure(full)}
+    return {FULL: method} | {
+        variant: replace_architecture(method, variant, **change)
+        for variant, change in changes.items()
+        if not find_problem_after(full, **change)
     }
-    for variant, changed in candidates.items():
-        if works(changed, graph, settings):
-            found[variant] = changed
-    return found
 
 
-def works(recipe: Recipe, graph: Graph, settings: Mapping[str, Any]) -> bool:
-    """Whether a recipe builds and gives finite logits and a loss."""
-    nodes = graph.labeled.nonzero().squeeze(1)
-    try:
-        network = build(recipe, graph, **settings)
-        network.initialize_states(graph, nodes)
-        logits = network(graph)
-        loss = network.loss(logits, graph, nodes)
-    except BROKEN:
-        return False
-    return logits.shape == (graph.n_nodes, graph.n_classes) and bool(torch.isfinite(loss))
-
-
-def _without_channels(recipe: Recipe, decided: Recipe) -> dict[str, Recipe]:
-    # Channels that the settings switch off are gone already.
-    live = [channel for channel in recipe.channels if _is_live(channel, decided)]
-    names = _names_of(decided.channels)
+def _without_channels(full: Architecture) -> dict[str, Change]:
+    channels = full.channels
+    single = len(channels) <= 2 and not full.separate_networks
     return {
-        f"without {name}": replace(
-            recipe,
-            name=f"{recipe.name} without {name}",
-            channels=tuple(live[:number] + live[number + 1 :]) or (Ego() * Ones(),),
-            combine=SingleChannel() if len(live) <= 2 and not recipe.separate else recipe.combine,
-        )
-        for number, name in enumerate(names)
-        if len(live) > 1 or name != "I"
+        f"without {name}": {
+            "channels": (channels[:number] + channels[number + 1 :]) or (Ego() * Ones(),),
+            "combine": SingleChannel() if single else full.combine,
+        }
+        for number, name in enumerate(_names_of(channels))
+        if len(channels) > 1 or name != "I"
     }
-
-
-def _is_live(channel: Channel, decided: Recipe) -> bool:
-    return bool(resolve(channel.when, decided.settings))
 
 
 def _names_of(channels: Sequence[Channel]) -> list[str]:
@@ -179,14 +128,12 @@ def _names_of(channels: Sequence[Channel]) -> list[str]:
     ]
 
 
-def _without_losses(recipe: Recipe) -> dict[str, Recipe]:
+def _without_losses(full: Architecture) -> dict[str, Change]:
     return {
-        f"without {_words(loss)}": replace(
-            recipe,
-            name=f"{recipe.name} without {_words(loss)}",
-            losses=tuple(other for other in recipe.losses if other is not loss),
-        )
-        for loss in recipe.losses
+        f"without {_words(loss)}": {
+            "losses": tuple(each for each in full.losses if each is not loss)
+        }
+        for loss in full.losses
     }
 
 
@@ -195,13 +142,12 @@ def _words(loss: Any) -> str:
     return words if words.endswith(("loss", "lasso")) else f"{words} loss"
 
 
-def _without_structure(recipe: Recipe, decided: Recipe) -> dict[str, Recipe]:
-    encoder = decided.encoder
+def _without_structure(full: Architecture) -> dict[str, Change]:
+    encoder = full.encoder
     if not encoder.uses_structure:
         return {}
     plain = Predict(dropout=encoder.dropout) if isinstance(encoder, Predict) else Embed()
-    name = f"{recipe.name} without structure input"
-    return {"without structure input": replace(recipe, name=name, encoder=plain)}
+    return {"without structure input": {"encoder": plain}}
 
 
 def changes(rows: Rows) -> Rows:

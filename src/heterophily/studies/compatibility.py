@@ -16,7 +16,7 @@ from heterophily.core.chart import Axis, Chart, Mark, file_name
 from heterophily.core.compatibility import discriminability, observed_compatibility
 from heterophily.core.graph import Graph
 from heterophily.htmp.network import Network
-from heterophily.htmp.recipe import Recipe
+from heterophily.models import Model
 from heterophily.studies.matrices import (
     MATRICES,
     class_names,
@@ -45,7 +45,7 @@ START = -1  # the epoch of the estimate before training
 
 def study_compatibility(
     graph: Graph,
-    models: Sequence[str | Recipe] = ("cmgnn",),
+    models: Sequence[Model] = ("cmgnn",),
     *,
     workers: int = 1,
     out: Path | str | None = None,

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from heterophily.core.chart import Axis, Chart
 from heterophily.core.graph import Graph
-from heterophily.htmp.recipe import Recipe
+from heterophily.models import Model
 from heterophily.studies.study import ACCURACY, Study
 from heterophily.studies.tidy import (
     Row,
@@ -54,7 +54,7 @@ def group_names(count: int = N_GROUPS) -> list[str]:
 
 def study_degrees(
     graph: Graph,
-    models: Sequence[str | Recipe] = METHODS,
+    models: Sequence[Model] = METHODS,
     *,
     workers: int = 1,
     out: Path | str | None = None,

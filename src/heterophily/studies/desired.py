@@ -24,16 +24,17 @@ from heterophily.core.compatibility import discriminability, norm1, observed_com
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.htmp.adaptive import AdaptiveSum, DegreeGatedSum
+from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Add, SingleChannel, WeightedAdd
 from heterophily.htmp.fuse import LastLayer, WeightedLayerSum
 from heterophily.htmp.guidance import ChannelInput, Complement, FixedGuidance, Ones
+from heterophily.htmp.method import Method, complete_architecture, make_method
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
 from heterophily.htmp.part import Context
-from heterophily.htmp.recipe import Recipe
 from heterophily.htmp.transform import NoTransform
-from heterophily.models import find_recipe
+from heterophily.models import Model, find_method
 from heterophily.models.settings import tuned
 from heterophily.studies.matrices import (
     MATRICES,
@@ -53,7 +54,7 @@ FIXED = (FixedGuidance, Complement, Ones)  # guidance that does not look at the 
 
 def study_desired(
     graph: Graph,
-    models: Sequence[str | Recipe] = METHODS,
+    models: Sequence[Model] = METHODS,
     *,
     workers: int = 1,
     out: Path | str | None = None,
@@ -64,9 +65,9 @@ def study_desired(
     Options are those of `trials_of`.
     """
     for model in models:
-        recipe = find_recipe(model)
+        cls = find_method(model)
         given = options.get("settings") or {}
-        way_of(recipe.with_settings(**{**tuned(recipe.name, graph.name), **given}))
+        way_of(make_method(cls, {**tuned(cls.name, graph.name), **given}))
     trials = [trial for model in models for trial in trials_of(graph, model, **options)]
     study = StudyData.opened(NAME, out)
     run_trials(trials, measure, study, workers=workers)
@@ -96,7 +97,7 @@ def desired_compatibility(network: Network, graph: Graph, *, ego: bool = False) 
     one_hot = F.one_hot(labels.clamp_min(0), graph.n_classes).double() * (labels >= 0).unsqueeze(1)
     place = next(network.parameters()).device
     moved = graph if graph.labels.device == place else graph.to(place)
-    way = way_of(network.recipe)
+    way = way_of(network.method)
     with torch.no_grad():
         network.eval()(moved)
         c = one_hot.to(place, torch.get_default_dtype())
@@ -104,28 +105,34 @@ def desired_compatibility(network: Network, graph: Graph, *, ego: bool = False) 
     return norm1(one_hot.T @ spread.cpu().double()[: graph.n_nodes])
 
 
-def way_of(recipe: Recipe) -> str:
+def way_of(method: Method) -> str:
     """`propagation` or `mixing`: how T follows from the weights; an error if it does not."""
-    heard = [c for c in recipe.channels if c.input in ("previous", "initial")]
+    architecture = complete_architecture(method)
+    heard = [c for c in architecture.channels if c.input in ("previous", "initial")]
     fixed = all(isinstance(c.guidance, FIXED) for c in heard)
-    if fixed and not recipe.separate and recipe.skip is None:
-        known = isinstance(recipe.combine, SingleChannel | Add | WeightedAdd)
-        summed = type(recipe.fuse) in (LastLayer, WeightedLayerSum)
-        if type(recipe.transform) is NoTransform and known and summed and _is_linear(recipe):
+    if fixed and not architecture.separate_networks and architecture.skip is None:
+        known = isinstance(architecture.combine, SingleChannel | Add | WeightedAdd)
+        summed = type(architecture.fuse) in (LastLayer, WeightedLayerSum)
+        if (
+            type(architecture.transform) is NoTransform
+            and known
+            and summed
+            and _is_linear(method, architecture)
+        ):
             return "propagation"
         if isinstance(
-            recipe.combine, SingleChannel | Add | WeightedAdd | AdaptiveSum | DegreeGatedSum
+            architecture.combine, SingleChannel | Add | WeightedAdd | AdaptiveSum | DegreeGatedSum
         ):
             return "mixing"
     raise HeterophilyError(
-        f"{recipe.name} does not mix fixed filters with known weights, so it has no desired "
+        f"{method.name} does not mix fixed filters with known weights, so it has no desired "
         f"compatibility matrix; take one like {' or '.join(METHODS)}"
     )
 
 
-def _is_linear(recipe: Recipe) -> bool:
-    plain = not recipe.settings["residual"] and recipe.settings["norm"] == "none"
-    return plain and str(recipe.activation) == "none" and recipe.message_activation == "none"
+def _is_linear(method: Method, architecture: Architecture) -> bool:
+    plain = not method.residual and method.norm == "none"
+    return plain and architecture.activation == "none" and architecture.message_activation == "none"
 
 
 def propagated(network: Network, c: Tensor) -> Tensor:
@@ -135,7 +142,7 @@ def propagated(network: Network, c: Tensor) -> Tensor:
     for number, layer in enumerate(cast("Any", network.stacks[0]), start=1):
         context.layer = number
         states.append(layer({"previous": states[-1], "initial": c}, context))
-    fused: Tensor = network.recipe.fuse(states, network.fuse)
+    fused: Tensor = network.architecture.fuse(states, network.fuse)
     return fused
 
 
@@ -144,12 +151,12 @@ def mixed(network: Network, c: Tensor, *, ego: bool) -> Tensor:
 
     Prototypes have their class as label, so the supplementary channel of CMGNN contributes α ⊙ B_sup.
     """
-    context, recipe = _scene(network), network.recipe
+    context, architecture = _scene(network), network.architecture
     own = torch.eye(c.shape[1], dtype=c.dtype, device=c.device)
     every = torch.cat([c, own]) if context.n_virtual else c
     total = torch.zeros_like(every)
-    for weight, channel in zip(mixing_weights(network), recipe.channels, strict=True):
-        alone = isinstance(channel.neighborhood, Ego) and len(recipe.channels) > 1
+    for weight, channel in zip(mixing_weights(network), architecture.channels, strict=True):
+        alone = isinstance(channel.neighborhood, Ego) and len(architecture.channels) > 1
         if channel.input == "nodes" or (alone and not ego):
             continue
         heard = own if channel.input == "prototypes" else every
@@ -159,7 +166,7 @@ def mixed(network: Network, c: Tensor, *, ego: bool) -> Tensor:
 
 def mixing_weights(network: Network) -> list[Any]:
     """α_r per channel of the last layer, (N, 1) each or one number, after an evaluation."""
-    combine, count = network.recipe.combine, len(network.recipe.channels)
+    combine, count = network.architecture.combine, len(network.architecture.channels)
     if isinstance(combine, AdaptiveSum | DegreeGatedSum):
         return list(_scene(network).aux_outputs["alpha"][-1].split(1, dim=1))
     if isinstance(combine, WeightedAdd):

@@ -24,7 +24,8 @@ from heterophily.core.progress import track
 from heterophily.data.splits import random_splits
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
 from heterophily.htmp.identity import digest, identity_of
-from heterophily.models import find_recipe
+from heterophily.htmp.method import make_method
+from heterophily.models import find_method
 from heterophily.models.settings import tuned
 from heterophily.runs.record import RESULTS_VERSION
 from heterophily.studies.study import COST, Study
@@ -127,11 +128,11 @@ def _job(
     graph: Graph, model: str, n_epochs: int, threads: int, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What another process must know, with the method's name and a digest of what its row is about."""
-    recipe = find_recipe(model)
-    values = {**tuned(recipe.name, graph.name), **settings}
+    cls = find_method(model)
+    values = {**tuned(cls.name, graph.name), **settings}
     asked = {"n_epochs": n_epochs, "threads": threads}
-    about = [identity_of(recipe.with_settings(**values)), graph.checksum, asked, RESULTS_VERSION]
-    facts = {"name": recipe.name, "run": digest(about)[:8]}
+    about = [identity_of(make_method(cls, values)), graph.checksum, asked, RESULTS_VERSION]
+    facts = {"name": cls.name, "run": digest(about)[:8]}
     return {"model": model, "settings": values, **asked, **facts}
 
 

@@ -28,8 +28,7 @@ from heterophily.data.synthetic import (
     synthetic_benchmark,
     target_matrix,
 )
-from heterophily.htmp.recipe import Recipe
-from heterophily.models import find_recipe
+from heterophily.models import Model, find_method
 from heterophily.models.settings import tuned
 from heterophily.studies.study import ACCURACY, Study
 from heterophily.studies.tidy import (
@@ -54,7 +53,7 @@ RESTS = (0.02, 0.1, 0.3, 1.0)  # ρ
 
 def study_synthetic(
     base: Graph,
-    models: Sequence[str | Recipe] = METHODS,
+    models: Sequence[Model] = METHODS,
     *,
     settings: Mapping[str, Any] | None = None,
     workers: int = 1,
@@ -80,7 +79,7 @@ def study_synthetic(
 
 def study_sweep(
     base: Graph,
-    models: Sequence[str | Recipe] = METHODS,
+    models: Sequence[Model] = METHODS,
     *,
     homophilies: Sequence[float] = HOMOPHILIES,
     rests: Sequence[float] = RESTS,
@@ -132,7 +131,7 @@ def swept_graph(
 def _trials(
     base: Graph,
     graphs: Mapping[Any, Graph],
-    models: Sequence[str | Recipe],
+    models: Sequence[Model],
     *,
     column: str,
     settings: Mapping[str, Any] | None,
@@ -142,7 +141,7 @@ def _trials(
     for (homophily, kind, degree), graph in graphs.items():
         facts = {"homophily": homophily, column: kind, "degree": degree, **_measured(graph)}
         for model in models:
-            committed = find_recipe(model).name, base.name
+            committed = find_method(model).name, base.name
             usual = {} if tuned(*committed) else SETTINGS
             found += trials_of(
                 graph,

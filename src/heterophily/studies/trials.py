@@ -1,6 +1,6 @@
-"""Trials: the training runs behind a study, each a recipe with its settings on one split of a graph.
+"""Trials: the training runs behind a study, each a method on one split of a graph.
 
-Settings come from the recipe, then from the committed table of the dataset, then from the caller. The run
+Settings come from the method, then from the committed table of the dataset, then from the caller. The run
 on the i-th split has the seed i. A run whose rows are there already is not run again; rows of the same cell
 under other settings are dropped, so that a mean never mixes two kinds of runs.
 """
@@ -27,10 +27,10 @@ from heterophily.core.sparse import Pattern
 from heterophily.data.splits import N_SPLITS, random_splits
 from heterophily.htmp.identity import digest, identity_of
 from heterophily.htmp.losses import AuxiliaryLoss
+from heterophily.htmp.method import Method, make_method, replace_architecture
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
-from heterophily.htmp.recipe import Recipe
-from heterophily.models import find_recipe
+from heterophily.models import Model, find_method
 from heterophily.models.building import build
 from heterophily.models.settings import tuned
 from heterophily.runs.record import RESULTS_VERSION
@@ -72,38 +72,36 @@ class Trial:
     """One run to be."""
 
     graph: Graph
-    recipe: Recipe
+    method: Method
     split: str
     split_nodes: Split
     seed: int
-    settings: Mapping[str, Any]
     device: str = "auto"
     columns: Mapping[str, Any] = field(default_factory=dict)  # what its rows say beside the results
     first: bool = False  # whether it is on the first split, of which a study may keep more
     keep: Path | None = None  # folder of trained weights, which studies share
 
     @cached_property
-    def decided(self) -> Recipe:
-        """The recipe with every setting decided."""
-        return self.recipe.with_settings(**self.settings)
-
-    @cached_property
     def run_id(self) -> str:
         """Digests of what the runs of a cell share, and of split and seed.
 
-        Recipes that differ in a loss which changes nothing share their runs, and so do graphs that differ in
-        edges which the recipe never looks at.
+        Methods that differ in a loss which changes nothing share their runs, and so do graphs that differ in
+        edges that the method never uses.
         """
-        felt = tuple(term for term in self.decided.losses if not _is_idle(term))
-        acting = dataclasses.replace(self.decided, name="the recipe", losses=felt)
-        shared = digest([identity_of(acting), self._seen, RESULTS_VERSION])
+        architecture = self.method.architecture()
+        felt = tuple(term for term in architecture.losses if not _is_idle(term))
+        acting = replace_architecture(self.method, "", losses=felt)
+        shared = digest(
+            [identity_of(dataclasses.replace(acting, name="")), self._seen, RESULTS_VERSION]
+        )
         nodes = [part.tolist() for part in self.split_nodes.parts.values()]
         return f"{shared[:8]}-{digest([nodes, self.seed])[:8]}"
 
     @property
     def _seen(self) -> str:
-        ego = all(isinstance(channel.neighborhood, Ego) for channel in self.decided.channels)
-        if not ego or self.decided.encoder.uses_structure or self.decided.belief is not None:
+        used = self.method.architecture()
+        ego = all(isinstance(channel.neighborhood, Ego) for channel in used.channels)
+        if not ego or used.encoder.uses_structure or used.states:
             return self.graph.checksum
         n = self.graph.n_nodes
         return self.graph.replace(adjacency=Pattern.from_edges([], [], shape=(n, n))).checksum
@@ -119,13 +117,12 @@ class Trial:
         if path is not None and path.exists() and on_improvement is None:
             return self._kept(path)
         network, run = train(
-            self.recipe,
+            self.method,
             self.graph,
             split=self.split_nodes,
             seed=self.seed,
             device=self.device,
             on_improvement=on_improvement,
-            **self.settings,
         )
         if path is not None:
             state = {k: v.detach().cpu().contiguous() for k, v in network.state_dict().items()}
@@ -137,7 +134,7 @@ class Trial:
         with safe_open(path, framework="pt") as file:
             run = TrainingResult.from_dict(json.loads(file.metadata()["run"]))
             state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        network = build(self.recipe, self.graph, **self.settings)
+        network = build(self.method, self.graph)
         network.load_state_dict(state)
         return Trained(network.eval(), run, self.graph, self.split_nodes)
 
@@ -151,7 +148,7 @@ def _is_idle(term: Any) -> bool:
 
 def trials_of(
     graph: Graph,
-    model: str | Recipe,
+    model: Model,
     /,
     *,
     n_splits: int = N_SPLITS,
@@ -166,18 +163,18 @@ def trials_of(
 
     In a folder `keep` trained weights stay, so that several studies of one method train it once.
     """
-    recipe = find_recipe(model)
-    known = tuned(*(tuned_as or (recipe.name, graph.name)))
-    chosen = {**known, **(settings or {})}
-    named = {"dataset": graph.name, "model": recipe.name, **columns}
+    found = find_method(model)
+    # A method has all of its settings; a class or a name uses the committed ones.
+    known = {} if isinstance(model, Method) else tuned(*(tuned_as or (found.name, graph.name)))
+    method = make_method(found, {**known, **(settings or {})})
+    named = {"dataset": graph.name, "model": method.name, **columns}
     return [
         Trial(
             graph,
-            recipe,
+            method,
             split,
             with_validation(graph, nodes, seed=seed + number),
             seed + number,
-            chosen,
             device,
             named,
             first=number == 0,

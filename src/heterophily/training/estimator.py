@@ -1,6 +1,5 @@
-"""NodeClassifier: any recipe on anyone's graph, in the manner of scikit-learn."""
+"""NodeClassifier: any method on any graph, with the scikit-learn API."""
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,10 @@ from heterophily.core.graph import Graph, Split
 from heterophily.htmp.execution.blockwise import evaluate
 from heterophily.htmp.execution.blockwise import predict as predict_in_blocks
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
+from heterophily.htmp.identity import identity_of
+from heterophily.htmp.method import MethodLike, make_method
 from heterophily.htmp.network import Network
-from heterophily.htmp.recipe import Recipe
-from heterophily.models import REGISTRY, find_recipe
+from heterophily.models import REGISTRY, Model, find_method
 from heterophily.models.building import build
 from heterophily.training.metrics import DEFAULT_METRIC, Metric, find_metric
 from heterophily.training.result import TrainingResult
@@ -28,6 +28,7 @@ from heterophily.training.trainer import train
 
 VALIDATION_FRACTION = 0.25  # of the training nodes, for validation, where there is none
 FORMAT = "heterophily-model-1"
+HINT = "pass its method as `model`, or with --model FILE"
 
 
 class NodeClassifier:
@@ -41,7 +42,7 @@ class NodeClassifier:
 
     def __init__(
         self,
-        model: str | Recipe = "cmgnn",
+        model: Model = "cmgnn",
         *,
         preset: str = "published",
         seed: int = 0,
@@ -52,8 +53,7 @@ class NodeClassifier:
         metric: str | Metric = DEFAULT_METRIC.name,
         **settings: Any,
     ) -> None:
-        self.recipe = find_recipe(model)
-        self.recipe.with_settings(preset=preset, **settings)  # refuses unknown settings at once
+        self.method = make_method(find_method(model), settings, preset=preset)
         self.preset, self.seed, self.device = preset, seed, device
         self.batch_size, self.neighbors = batch_size, neighbors
         self.class_weights, self.metric, self.settings = class_weights, metric, settings
@@ -72,19 +72,17 @@ class NodeClassifier:
         """
         self.split_ = with_validation(graph, resolve_split(graph, split), seed=self.seed)
         self.network_, self.run_ = train(
-            self.recipe,
+            self.method,
             graph,
             split=self.split_,
             seed=self.seed,
             device=self.device,
-            preset=self.preset,
             checkpoint=checkpoint,
             progress=progress,
             class_weights=self.class_weights,
             batch_size=self.batch_size,
             neighbors=self.neighbors,
             metric=self.metric,
-            **self.settings,
         )
         self.graph_: Graph | None = graph
         self.class_names_ = graph.class_names or tuple(map(str, range(graph.n_classes)))
@@ -153,8 +151,8 @@ class NodeClassifier:
         network, target = self._fitted(), Path(folder)
         facts = {
             "format": FORMAT,
-            "model": self.recipe.name,
-            "recipe": recipe_digest(self.recipe),
+            "model": self.method.name,
+            "recipe": identity_of(self.method),
             "preset": self.preset,
             "seed": self.seed,
             "settings": self.settings,
@@ -178,11 +176,11 @@ class NodeClassifier:
         folder: Path | str,
         *,
         graph: Graph | None = None,
-        model: str | Recipe | None = None,
+        model: Model | None = None,
     ) -> "NodeClassifier":
         """Read a saved classifier; `graph`, the one that it was fitted on, is only needed to size it.
 
-        A folder never brings code along: a recipe that is not the library's is given as `model` again.
+        A folder contains no code: pass a method that is not part of the library as `model`.
         """
         source = Path(folder)
         try:
@@ -194,9 +192,12 @@ class NodeClassifier:
             raise HeterophilyError(f"{source} is not a saved classifier of format {FORMAT}")
         batches = {key: facts[key] for key in ("batch_size", "neighbors") if key in facts}
         options = {"preset": facts["preset"], "seed": facts["seed"], **batches, **facts["settings"]}
-        fitted = cls(_recipe_of(facts, model, source), **options)
-        sized = graph or _empty_graph(facts)
-        fitted.network_ = build(fitted.recipe, sized, preset=fitted.preset, **fitted.settings)
+        fitted = cls(_load_method(facts, model, source), **options)
+        if facts.get("recipe") not in (None, identity_of(fitted.method)):
+            raise HeterophilyError(
+                f'{source} was fitted with another version of "{facts["model"]}"; {HINT}'
+            )
+        fitted.network_ = build(fitted.method, graph or _empty_graph(facts))
         fitted.network_.load_state_dict(state)
         fitted.network_.eval()
         fitted.graph_, fitted.class_names_ = graph, tuple(facts["class_names"])
@@ -205,28 +206,14 @@ class NodeClassifier:
         return fitted
 
 
-def recipe_digest(recipe: Recipe) -> str:
-    """A digest of all that a recipe computes, words and search space left out."""
-    from heterophily.htmp.identity import digest
-    from heterophily.search.source import whole_identity
-
-    return digest(whole_identity(dataclasses.replace(recipe, space={})))
-
-
-def _recipe_of(facts: dict[str, Any], model: str | Recipe | None, source: Path) -> Recipe:
-    """The recipe that a saved classifier was fitted with."""
+def _load_method(facts: dict[str, Any], model: Model | None, source: Path) -> MethodLike:
+    """Return the method that a saved classifier was fitted with."""
     name = facts["model"]
-    hint = "give its recipe again, as `model` or with --model FILE"
     if model is None and name not in REGISTRY:
         raise HeterophilyError(
-            f'{source} was fitted with "{name}", which is not one of ours; {hint}'
+            f'{source} was fitted with "{name}", which is not part of the library; {HINT}'
         )
-    recipe = find_recipe(name if model is None else model)
-    if facts.get("recipe") not in (None, recipe_digest(recipe)):  # older folders do not say
-        raise HeterophilyError(
-            f'{source} was fitted with another recipe than this "{name}"; {hint}'
-        )
-    return recipe
+    return find_method(name if model is None else model)
 
 
 def resolve_split(graph: Graph, split: str | Split | None) -> Split:

@@ -1,4 +1,4 @@
-"""Adam as the settings and the recipe say: which parameters decay, and which stand apart."""
+"""Adam with the parameter groups of an architecture."""
 
 from fnmatch import fnmatch
 
@@ -9,28 +9,24 @@ from heterophily.htmp.network import Network
 
 
 def make_optimizers(network: Network) -> list[Adam]:
-    """One Adam for all parameters, and a second one for those that stand apart.
+    """Return one Adam for all parameters, and a second one if parameters are updated twice.
 
-    Weight decay is the L2 gradient inside Adam, on the parameters that the recipe names.
+    Weight decay is the L2 gradient inside Adam. A parameter has the weight decay of the first group of the
+    architecture that matches its name, or that of the method.
     """
-    recipe = network.recipe
-    rate, decay = (recipe.settings[key] for key in ("learning_rate", "weight_decay"))
-    apart = recipe.apart
-    aside = _matching(network, (apart.names,)) if apart else {}
-    main = {n: p for n, p in network.named_parameters() if n not in aside or (apart and apart.both)}
-    decayed = {n: p for n, p in _matching(network, recipe.decayed).items() if n in main}
-    rest = [p for n, p in main.items() if n not in decayed]
-    groups = [
-        {"params": list(decayed.values()), "weight_decay": decay},
-        {"params": rest, "weight_decay": 0.0},
-    ]
-    found = [Adam([group for group in groups if group["params"]], lr=rate, fused=True)]
-    if apart and aside:
-        others = list(aside.values())
-        found.append(Adam(others, lr=rate, weight_decay=apart.weight_decay, fused=True))
-    return found
+    method, groups = network.method, network.architecture.param_groups
+    decays: dict[float, list[Parameter]] = {}
+    twice: dict[float, list[Parameter]] = {}
+    for name, parameter in network.named_parameters():
+        group = next((each for each in groups if fnmatch(name, each.names)), None)
+        if group is not None and group.step_twice:
+            twice.setdefault(group.weight_decay, []).append(parameter)
+        own = group is not None and not group.step_twice
+        decay = group.weight_decay if group is not None and own else method.weight_decay
+        decays.setdefault(decay, []).append(parameter)
+    return [_adam(each, method.learning_rate) for each in (decays, twice) if each]
 
 
-def _matching(network: Network, patterns: tuple[str, ...]) -> dict[str, Parameter]:
-    named = network.named_parameters()
-    return {n: p for n, p in named if any(fnmatch(n, pattern) for pattern in patterns)}
+def _adam(decays: dict[float, list[Parameter]], learning_rate: float) -> Adam:
+    groups = [{"params": params, "weight_decay": decay} for decay, params in decays.items()]
+    return Adam(groups, lr=learning_rate, fused=True)

@@ -20,6 +20,7 @@ from heterophily.htmp.execution.batch import Batch
 from heterophily.htmp.execution.blockwise import BLOCK, evaluate
 from heterophily.htmp.execution.reuse_layers import n_reusable_layers, training_equals_evaluation
 from heterophily.htmp.execution.sampling import Neighbors, Sampler, fanouts_per_hop
+from heterophily.htmp.method import full_graph_reason
 from heterophily.htmp.network import Network, Start
 from heterophily.htmp.part import Context
 from heterophily.training.optimizers import make_optimizers
@@ -111,7 +112,7 @@ class MiniBatch:
             raise HeterophilyError(f"batch_size must be positive, got {batch_size}")
         self.network, self.graph, self.nodes = network, graph, nodes
         self.seed, self.device, self.batch_size = seed, device, batch_size
-        self.sampler = Sampler(graph, network.recipe.channels, network.encoder_part.structure)
+        self.sampler = Sampler(graph, network.architecture.channels, network.encoder_part.structure)
         self.fanouts = fanouts_per_hop(neighbors, network.n_layers * self.sampler.power)
         self.facts: dict[str, Json] = {"batch_size": batch_size, "neighbors": self.fanouts}
         self.n_represented = self._weight(nodes)
@@ -122,7 +123,7 @@ class MiniBatch:
         if network.mind is not None:
             with self._states_on_cpu():
                 network.mind.start(self.graph, self._prototypes(), self.nodes)
-        for term, w in zip(network.recipe.losses, network.terms, strict=True):
+        for term, w in zip(network.architecture.losses, network.terms, strict=True):
             term.initialize(network, self.graph, self.nodes, w)
         self.optimizers = make_optimizers(network)
 
@@ -198,7 +199,7 @@ class MiniBatch:
 
 def check_batchable(network: Network) -> None:
     """Raise an error if the method requires all nodes in every step."""
-    reason, name = network.recipe.full_graph_reason, network.recipe.name
+    reason, name = full_graph_reason(network.method), network.method.name
     if reason:
         raise HeterophilyError(
             f"{name} cannot be trained in batches: {reason}; omit batch_size to train on the full graph, or "
@@ -217,8 +218,8 @@ def class_sums(x: Features, classes: Tensor, n_classes: int) -> Tensor:
 def _check_finite(loss: float, epoch: int, network: Network) -> float:
     if math.isfinite(loss):
         return loss
-    rate = network.recipe.settings["learning_rate"]
+    rate = network.method.learning_rate
     raise HeterophilyError(
-        f"the loss became {loss} in epoch {epoch} of {network.recipe.name}; lower learning_rate (now {rate}) "
+        f"the loss became {loss} in epoch {epoch} of {network.method.name}; lower learning_rate (now {rate}) "
         "or normalize the features with feature_norm"
     )

@@ -20,9 +20,9 @@ from heterophily.core.machine import choose_device, peak_memory, return_freed_me
 from heterophily.core.progress import track_epochs
 from heterophily.core.types import Value
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
-from heterophily.htmp.identity import digest
+from heterophily.htmp.identity import digest, identity_of
 from heterophily.htmp.network import Network
-from heterophily.htmp.recipe import Recipe
+from heterophily.models import Model
 from heterophily.models.building import build
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from heterophily.training.metrics import DEFAULT_METRIC, Metric, all_metrics, find_metric
@@ -37,7 +37,7 @@ ImprovementCallback = Callable[[int, Network, Tensor], None]
 
 
 def train(
-    model: str | Recipe,
+    model: Model,
     graph: Graph,
     *,
     split: Split,
@@ -99,14 +99,14 @@ class Trainer:
                 "several processes share batches; pass a batch_size such as 1024"
             )
         self.network, self.seed, self.device = network, seed, device
-        self.settings, self.on_improvement = network.recipe.settings, on_improvement
+        self.method, self.on_improvement = network.method, on_improvement
         self._place(graph, split, device if batch_size is None else torch.device("cpu"))
         network.class_weights = self._class_weights() if class_weights else None
         self.metric = find_metric(metric)
         self.metric.check(self.graph.labels[self.nodes["val"]], graph.n_classes)
         self.history = History(self.metric.name)
         self.stopping = EarlyStopping(
-            int(self.settings["patience"]), higher_is_better=self.metric.higher_is_better
+            self.method.patience, higher_is_better=self.metric.higher_is_better
         )
         self.step = self._make_step(batch_size, neighbors)
 
@@ -136,7 +136,7 @@ class Trainer:
     def key(self) -> str:
         """A digest of everything on which a checkpoint and its run must agree."""
         facts = {
-            "recipe": repr(self.network.recipe),
+            "method": identity_of(self.method),
             "graph": self.graph.checksum,
             "nodes": [self.nodes[part].tolist() for part in ("train", "val")],
             "seed": self.seed,
@@ -156,7 +156,7 @@ class Trainer:
 
     def _run_epochs(self, first: int, checkpoint: Path | None, *, progress: bool) -> str:
         """Run epochs and return why they ended."""
-        n_epochs = int(self.settings["max_epochs"])
+        n_epochs = self.method.max_epochs
         with track_epochs(n_epochs, shown=progress and not processes.rank()) as advance:
             try:
                 for epoch in range(first, n_epochs):

@@ -129,7 +129,7 @@ def fit_view(fitted: NodeClassifier, graph: Graph, paths: Mapping[str, Path]) ->
         )
         table.add_row(Text(part, style="dim"), f"{len(nodes):,} nodes", shown)
     return Group(
-        Text(f"{fitted.recipe.title or fitted.recipe.name} on {graph.name}", style="bold"),
+        Text(f"{fitted.method.title or fitted.method.name} on {graph.name}", style="bold"),
         Padding(table, (0, 0, 0, 1)),
         Text(
             f" split: {split.origin}; stopped by {run.stopped} after {run.n_epochs} epochs, best "

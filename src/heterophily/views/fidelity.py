@@ -1,36 +1,40 @@
-"""The fidelity page: what each recipe does differently from its paper or its program.
+"""The fidelity page: how each method differs from its paper or its reference implementation.
 
 `python -m heterophily.views.fidelity` prints docs/fidelity.md from the registry.
 """
 
-from heterophily.htmp.recipe import Recipe
+from heterophily.htmp.method import Deviation, Method, equation_of
 from heterophily.models import CLASSICS, PUBLISHED
+from heterophily.views.models import setting_text
 from heterophily.views.stories import STORIES
 
 HEAD = """# Fidelity
 
-Every method is tested against a dense transcription of its published equations, in values and gradients,
-and against PyTorch Geometric's layer where one exists. Defaults are the published mathematics. Where the
-program that produced the published numbers computes something else, the preset `reference` sets every one of
-its quirks: `build("gcn", graph, preset="reference")`. This page is printed from the recipes by
-`python -m heterophily.views.fidelity`.
+Every method is tested against a dense transcription of its published equations, in values and gradients, and
+against the corresponding layer of PyTorch Geometric if there is one. The defaults follow the published
+equations. If the implementation that produced the published numbers computes something else, the preset
+`reference` reproduces it: `build("gcn", graph, preset="reference")`. The settings of this preset are listed
+after each difference. `python -m heterophily.views.fidelity` generates this page from the methods.
 """
 
 
 def page() -> str:
-    """The whole page as Markdown."""
-    return "\n".join([HEAD, *(_section(recipe) for recipe in (*PUBLISHED, *CLASSICS))])
+    """Return the page as Markdown."""
+    return "\n".join([HEAD, *(_section(method) for method in (*PUBLISHED, *CLASSICS))])
 
 
-def _section(recipe: Recipe) -> str:
-    lines = [f"## {recipe.title}", "", recipe.paper + ".", "", f"    {recipe.equation}", ""]
-    lines += [f"* {sentence}." for sentence in recipe.deviations] or ["No deviation."]
-    if recipe.reference:
-        changed = ", ".join(f"`{name} = {value}`" for name, value in recipe.reference.items())
-        lines += ["", f"Preset `reference`: {changed}."]
-    if recipe.name in STORIES:
-        lines += ["", STORIES[recipe.name].rstrip()]
+def _section(method: type[Method]) -> str:
+    lines = [f"## {method.title}", "", method.paper + ".", "", f"    {equation_of(method)}", ""]
+    lines += [_item(deviation) for deviation in method.deviations] or ["No deviation."]
+    if method.name in STORIES:
+        lines += ["", STORIES[method.name].rstrip()]
     return "\n".join([*lines, ""])
+
+
+def _item(deviation: Deviation) -> str:
+    pairs = deviation.reference_settings.items()
+    settings = ", ".join(f"`{name} = {setting_text(value)}`" for name, value in pairs)
+    return f"* {deviation.description}" + (f" Reference: {settings}." if settings else "")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from heterophily.core.compatibility import observed_compatibility
 from heterophily.core.files import write_atomically
 from heterophily.core.graph import Graph
 from heterophily.core.types import FloatArray, IntArray, JsonObject
+from heterophily.htmp.method import settings_of
 from heterophily.studies.degrees import degree_groups
 from heterophily.studies.matrices import estimated_chart, observed_chart
 from heterophily.training.estimator import NodeClassifier
@@ -60,7 +61,7 @@ def metrics_of(fitted: NodeClassifier, graph: Graph) -> JsonObject:
     """Return scores, sizes, and settings of a fit as plain data."""
     run, split = fitted.run_, fitted.split_
     return {
-        "model": fitted.recipe.name,
+        "model": fitted.method.name,
         "graph": graph.name,
         "scores": run.scores,
         "split": {"origin": split.origin, **{part: len(n) for part, n in split.parts.items()}},
@@ -71,7 +72,7 @@ def metrics_of(fitted: NodeClassifier, graph: Graph) -> JsonObject:
         "milliseconds_per_epoch": run.milliseconds_per_epoch,
         "peak_memory_mb": run.peak_memory,
         "seed": run.seed,
-        "settings": fitted.network_.recipe.settings,
+        "settings": settings_of(fitted.method),
         "compatibility": fitted.compatibility_.tolist(),
     }
 
@@ -99,7 +100,7 @@ def compatibility_charts(fitted: NodeClassifier, graph: Graph) -> list[Chart]:
     panel = f"{graph.name}: observed"
     return [
         observed_chart(observed, names, peak=peak, panel=panel),
-        estimated_chart(estimated, names, fitted.recipe.name, peak=peak, panel="estimated"),
+        estimated_chart(estimated, names, fitted.method.name, peak=peak, panel="estimated"),
     ]
 
 
@@ -107,7 +108,7 @@ def learning_curves(fitted: NodeClassifier) -> list[Chart]:
     """Return validation accuracy and training loss by epoch."""
     run = fitted.run_
     curve = LearningCurve(run.history.loss, run.history.val_scores, run.best_epoch)
-    return curve_charts({fitted.recipe.name: curve}) if curve.accuracy else []
+    return curve_charts({fitted.method.name: curve}) if curve.accuracy else []
 
 
 def scored_charts(fitted: NodeClassifier, graph: Graph) -> list[Chart]:

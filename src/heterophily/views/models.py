@@ -1,7 +1,6 @@
-"""The paper's table from the registry, and one of its rows in full, on a terminal."""
+"""The paper's table from the registry, and one method in full, on a terminal."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -9,32 +8,44 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from heterophily.htmp.recipe import COMMON, Recipe
+from heterophily.core.spaces import Choice, Space, setting_infos
+from heterophily.core.types import Json, JsonObject, Value
+from heterophily.htmp.method import (
+    Method,
+    MethodLike,
+    equation_of,
+    make_method,
+    reference_settings,
+    search_space,
+    settings_of,
+    summary_of,
+)
 
 
-def row_of(recipe: Recipe) -> dict[str, Any]:
-    """The row of a recipe with default settings."""
-    return recipe.with_settings().row
+def row_of(model: MethodLike) -> dict[str, Json]:
+    """Return the row of a method with its default settings."""
+    symbols = make_method(model).architecture().symbols
+    return {"name": model.name, **symbols, "citation": model.paper}
 
 
-def model_table(recipes: Sequence[Recipe]) -> RenderableType:
-    """Every method with its neighborhoods, guidance, COMBINE and FUSE."""
+def model_table(models: Sequence[MethodLike]) -> RenderableType:
+    """Return the table of methods with their neighborhoods, guidance, COMBINE, and FUSE."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("method", "kind", "neighborhoods", "kind", "guidance", "COMBINE", "FUSE"):
         table.add_column(heading, no_wrap=True)
     table.add_column("paper")
-    for recipe in recipes:
-        decided = recipe.with_settings()
-        row, channels = decided.row, decided.channels
+    for model in models:
+        architecture = make_method(model).architecture()
+        symbols, channels = architecture.symbols, architecture.channels
         table.add_row(
-            recipe.name,
+            model.name,
             _leading([c.neighborhood.kind for c in channels], ("Dis", "ReDef", "Raw")),
-            _bracket(row["neighborhoods"]),
+            _bracket(symbols["neighborhoods"]),
             _leading([c.guidance.kind for c in channels], ("RelaEst", "AdaWeight", "DegAvg")),
-            _bracket(row["guidance"]),
-            row["combine"],
-            row["fuse"],
-            recipe.paper.split(",")[0] + ", " + recipe.paper.rsplit(" ", 1)[-1],
+            _bracket(symbols["guidance"]),
+            architecture.combine.symbol,
+            architecture.fuse.symbol,
+            model.paper.split(",")[0] + ", " + model.paper.rsplit(" ", 1)[-1],
         )
     return table
 
@@ -48,56 +59,83 @@ def _bracket(symbols: Sequence[str]) -> str:
     return "[" + ", ".join(shown) + "]"
 
 
-def model_view(recipe: Recipe) -> RenderableType:
-    """Row, equation, citation, settings, search space and deviations of one method."""
-    row = row_of(recipe)
+def model_view(model: MethodLike) -> RenderableType:
+    """Return the row, equation, citation, settings, search space, and deviations of one method."""
+    symbols = make_method(model).architecture().symbols
     facts = Table.grid(padding=(0, 2))
     for name in ("neighborhoods", "guidance"):
-        facts.add_row(Text(name, style="dim"), Text(_bracket(row[name])))
+        facts.add_row(Text(name, style="dim"), Text(_bracket(symbols[name])))
     for name, key in (("COMBINE", "combine"), ("FUSE", "fuse")):
-        facts.add_row(Text(name, style="dim"), row[key])
-    facts.add_row(Text("equation", style="dim"), Text(recipe.equation))
-    facts.add_row(Text("paper", style="dim"), Text(recipe.paper))
+        facts.add_row(Text(name, style="dim"), Text(str(symbols[key])))
+    facts.add_row(Text("summary", style="dim"), Text(summary_of(model)))
+    facts.add_row(Text("equation", style="dim"), Text(equation_of(model)))
+    facts.add_row(Text("paper", style="dim"), Text(model.paper))
     parts: list[RenderableType] = [
-        Text(recipe.title or recipe.name, style="bold"),
+        Text(model.title or model.name, style="bold"),
         Padding(facts, (0, 0, 1, 1)),
         Text("Settings", style="bold"),
-        Padding(_settings(recipe), (0, 0, 1, 1)),
+        Padding(_settings(model), (0, 0, 1, 1)),
     ]
-    if recipe.deviations:
-        listed = Group(*(Text(f"• {sentence}") for sentence in recipe.deviations))
+    if model.deviations:
+        listed = Group(*(Text(f"• {sentence}") for sentence in deviations_of(model)))
         parts += [Text("Deviations", style="bold"), Padding(listed, (0, 0, 1, 1))]
     return Group(*parts)
 
 
-def _settings(recipe: Recipe) -> Table:
+def _settings(model: MethodLike) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("setting", "default", "reference", "search"):
+    for heading in ("setting", "default", "reference", "search", "description"):
         table.add_column(heading)
-    own = [name for name in recipe.settings if name not in COMMON]
-    for name in (*own, *COMMON):
-        space = recipe.space.get(name)
+    infos = setting_infos(model if isinstance(model, type) else type(model))
+    defaults, reference, space = _defaults(model), reference_settings(model), search_space(model)
+    for name, default in defaults.items():
         table.add_row(
             name,
-            str(recipe.defaults[name]),
-            str(recipe.reference.get(name, "")),
-            "" if space is None else _range(space),
+            "" if default is None else str(default),
+            str(reference.get(name, "")),
+            _range(space[name]) if name in space else "",
+            infos[name].help,
         )
     return table
 
 
-def _range(space: Any) -> str:
-    values = getattr(space, "values", None)
-    return ", ".join(map(str, values)) if values else f"{space.low} to {space.high}"
+def _defaults(model: MethodLike) -> dict[str, Value]:
+    """Return the default settings, the method's own before the common ones."""
+    values, common = settings_of(make_method(model)), setting_infos(Method)
+    own = {name: value for name, value in values.items() if name not in common}
+    return own | {name: values[name] for name in common}
 
 
-def model_facts(recipe: Recipe) -> dict[str, Any]:
-    """The same as plain data."""
+def _range(space: Space) -> str:
+    if isinstance(space, Choice):
+        return ", ".join(map(str, space.values))
+    return f"{space.low} to {space.high}"
+
+
+def deviations_of(model: MethodLike) -> list[str]:
+    """Return the deviations of a method as text, each with the settings of the reference implementation."""
+    texts = []
+    for deviation in model.deviations:
+        settings = ", ".join(
+            f"{k} = {setting_text(v)}" for k, v in deviation.reference_settings.items()
+        )
+        texts.append(f"{deviation.description} ({settings})" if settings else deviation.description)
+    return texts
+
+
+def setting_text(value: Value) -> str:
+    """Return a value as it is written in a settings file, without quotes."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def model_facts(model: MethodLike) -> JsonObject:
+    """Return the same facts as plain data."""
     return {
-        **row_of(recipe),
-        "equation": recipe.equation,
-        "settings": recipe.defaults,
-        "reference": dict(recipe.reference),
-        "space": {name: _range(space) for name, space in recipe.space.items()},
-        "deviations": list(recipe.deviations),
+        **row_of(model),
+        "summary": summary_of(model),
+        "equation": equation_of(model),
+        "settings": _defaults(model),
+        "reference": reference_settings(model),
+        "space": {name: _range(space) for name, space in search_space(model).items()},
+        "deviations": deviations_of(model),
     }

@@ -10,6 +10,7 @@ from heterophily.search.charts import history_chart, importance_chart
 from heterophily.search.files import changed_preset
 from heterophily.search.result import SearchResult
 from heterophily.views.matplotlib import save_charts
+from heterophily.views.models import row_of
 
 
 def write_summary(result: SearchResult, folder: Path) -> SearchResult:
@@ -44,7 +45,7 @@ def summary_of(found: SearchResult) -> dict[str, Any]:
         "start": {"trial": found.start.number, "value": found.start.value},
         "preset": found.preset,
         "settings": dict(found.settings),
-        "row": found.recipe.with_settings(preset=found.preset, **found.settings).row,
+        "row": row_of(found.method),
         "importances": dict(found.importances),
         "files": {key: path.name for key, path in found.files.items()},
     }

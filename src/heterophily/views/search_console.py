@@ -33,7 +33,7 @@ def found_view(found: SearchResult) -> RenderableType:
         Padding(settings, (1, 0, 1, 1)),
     ]
     if found.model == NAME:
-        parts.append(model_table([found.recipe]))
+        parts.append(model_table([found.method]))
     return Group(*parts, *(Text(f"wrote {path}") for path in _paths(found)))
 
 

@@ -1,4 +1,4 @@
-"""What the fidelity page tells beside the deviations of a recipe: how a default was found, and measured."""
+"""What the fidelity page tells beside the deviations of a method: how a default was found, and measured."""
 
 STORIES = {
     "cmgnn": """### The leak, and its cure

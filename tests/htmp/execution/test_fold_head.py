@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from heterophily import Graph, build
+from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.belief import CompatibilityEstimate
 from heterophily.htmp.combine import Add, Concat
+from heterophily.htmp.encoder import Embed
 from heterophily.htmp.fuse import ConcatLayers
 from heterophily.htmp.guidance import Attention, Ones, RowMean
+from heterophily.htmp.method import CustomMethod
 from heterophily.htmp.neighborhoods import Ego, Raw
-from heterophily.htmp.recipe import Dropout, Head, Recipe
 from heterophily.models import REGISTRY
 
 
@@ -23,12 +25,9 @@ class Squared(Add):
         return super().__call__(messages, heard, w, context).square()
 
 
-PLAIN = Recipe(
-    name="plain",
-    paper="none",
-    channels=(Ego() * Ones(), Raw() * RowMean()),
-    combine=Add(),
-    head=Head(),
+PLAIN = CustomMethod(
+    "plain",
+    Architecture(channels=(Ego() * Ones(), Raw() * RowMean()), combine=Add(), head=Head()),
 )
 
 
@@ -48,10 +47,10 @@ def passed(network, graph):
     return logits.detach(), {name: weight.grad for name, weight in network.named_parameters()}
 
 
-@pytest.mark.parametrize("recipe", [PLAIN, REGISTRY["hog-gcn"]], ids=lambda recipe: recipe.name)
-def test_logits_and_gradients_are_those_of_a_head_behind_the_layer(small_graph, recipe):
+@pytest.mark.parametrize("method", [PLAIN, REGISTRY["hog-gcn"]], ids=lambda method: method.name)
+def test_logits_and_gradients_are_those_of_a_head_behind_the_layer(small_graph, method):
     torch.manual_seed(0)
-    network = build(recipe, small_graph, width=16)
+    network = build(method, small_graph, width=16)
     assert network.head_inside
     logits, gradients = passed(network, small_graph)
     network.head_inside = False
@@ -77,14 +76,18 @@ def test_the_representation_keeps_its_width(small_graph):
         {"activate_last": True},
         {"combine": Concat()},
         {"combine": Squared()},
-        {"belief": CompatibilityEstimate()},  # wants logits of prototypes too
-        {"fuse": ConcatLayers()},
+        {"encoder": Embed(), "states": (CompatibilityEstimate(),)},  # logits of prototypes too
+        {"encoder": Embed(), "fuse": ConcatLayers()},
         {"dropout": Dropout(head=0.5)},
         {"dropout": Dropout(message=0.5)},
         {"message_activation": "after"},
         {"channels": (Ego() * Ones(), Raw() * Attention())},  # compares messages
-        {"settings": {"residual": True}},
     ],
 )
 def test_what_stands_between_keeps_the_head_behind(small_graph, changes):
-    assert not build(replace(PLAIN, **changes), small_graph, width=16).head_inside
+    template = replace(PLAIN.template, **{"combine": Add(), **changes})
+    assert not build(replace(PLAIN, template=template), small_graph, width=16).head_inside
+
+
+def test_a_residual_connection_keeps_the_head_behind(small_graph):
+    assert not build(PLAIN, small_graph, width=16, residual=True).head_inside

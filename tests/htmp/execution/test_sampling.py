@@ -1,4 +1,4 @@
-"""Samples: drawn rows without bias, whole rows where all are kept, and every recipe on them."""
+"""Samples: drawn rows without bias, whole rows where all are kept, and every method on them."""
 
 from functools import cache
 
@@ -17,6 +17,7 @@ from heterophily.htmp.execution.batch import (
 from heterophily.htmp.execution.blockwise import evaluate, predict
 from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fanouts_per_hop
 from heterophily.htmp.guidance import Attention, ChannelInput, Ones, RowMean, SymmetricMean
+from heterophily.htmp.method import full_graph_reason, make_method
 from heterophily.htmp.neighborhoods import Ego, Raw, Signed, WithSelf
 from heterophily.htmp.part import Context
 from heterophily.models import REGISTRY
@@ -24,7 +25,7 @@ from heterophily.models import REGISTRY
 N, F, K = 90, 100, 3
 TRAIN = torch.arange(3, 40, 6)
 ENTRIES = [(r, p) for r in REGISTRY.values() for p in ("published", "reference")]
-DIVIDED = [(r, p) for r, p in ENTRIES if not r.with_settings(preset=p).full_graph_reason]
+DIVIDED = [(r, p) for r, p in ENTRIES if not full_graph_reason(make_method(r, preset=p))]
 IDS = [f"{r.name}-{p}" for r, p in DIVIDED]
 
 
@@ -48,15 +49,15 @@ def ring(*, sparse=False, n=N):
     return graph.replace(features=exact)
 
 
-def begun(recipe, graph, preset="published", **settings):
+def begun(method, graph, preset="published", **settings):
     torch.manual_seed(0)
-    network = build(recipe, graph, preset=preset, **settings)
+    network = build(method, graph, preset=preset, **settings)
     network.initialize_states(graph, TRAIN)
     return network.eval()
 
 
 def sampler_of(network, graph):
-    return Sampler(graph, network.recipe.channels, network.encoder_part.structure)
+    return Sampler(graph, network.architecture.channels, network.encoder_part.structure)
 
 
 def gradients(network, graph, nodes, **options):
@@ -65,14 +66,14 @@ def gradients(network, graph, nodes, **options):
     return {n: None if p.grad is None else p.grad.clone() for n, p in network.named_parameters()}
 
 
-@pytest.mark.parametrize(("recipe", "preset"), DIVIDED, ids=IDS)
-def test_one_batch_of_all_training_nodes_has_the_gradients_of_the_whole_graph(recipe, preset):
+@pytest.mark.parametrize(("method", "preset"), DIVIDED, ids=IDS)
+def test_one_batch_of_all_training_nodes_has_the_gradients_of_the_whole_graph(method, preset):
     graph = ring()
-    network = begun(recipe, graph, preset)
+    network = begun(method, graph, preset)
     sampler = sampler_of(network, graph)
     hops = network.n_layers * sampler.power
     sample = sampler.draw(TRAIN, fanouts_per_hop("all", hops))
-    assert sample.n_nodes < N or recipe.name == "wrgnn"  # whose relations reach all nodes here
+    assert sample.n_nodes < N or method.name == "wrgnn"  # whose relations reach all nodes here
     whole = gradients(network, graph, TRAIN)
     batch = gradients(network, sample, torch.arange(len(TRAIN)), n_represented=float(len(TRAIN)))
     torch.testing.assert_close(batch, whole)
@@ -80,10 +81,10 @@ def test_one_batch_of_all_training_nodes_has_the_gradients_of_the_whole_graph(re
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(("recipe", "preset"), DIVIDED, ids=IDS)
-def test_evaluation_in_blocks_is_exact(recipe, preset, sparse):
+@pytest.mark.parametrize(("method", "preset"), DIVIDED, ids=IDS)
+def test_evaluation_in_blocks_is_exact(method, preset, sparse):
     graph = ring(sparse=sparse)
-    network = begun(recipe, graph, preset)
+    network = begun(method, graph, preset)
     torch.testing.assert_close(evaluate(network, graph, block=50), network(graph).detach())
     z = evaluate(network, graph, block=50, head=False)
     torch.testing.assert_close(z, network.embed(graph).detach())
@@ -116,15 +117,16 @@ def test_predictions_of_unseen_nodes_are_those_of_the_whole_graph():
 
 @pytest.mark.parametrize("name", ["hog-gcn", "glognn", "simp-gcn"])
 def test_what_needs_all_nodes_at_once_says_why(name):
-    assert len(REGISTRY[name].full_graph_reason.split()) > 4
+    assert len(full_graph_reason(REGISTRY[name]()).split()) > 4
 
 
 def test_settings_decide_what_can_be_divided():
     cmgnn = REGISTRY["cmgnn"]
-    assert not cmgnn.full_graph_reason
-    assert "pseudo_labels" in cmgnn.with_settings(preset="reference").full_graph_reason
-    assert not cmgnn.with_settings(preset="reference", pseudo_labels="evaluation").full_graph_reason
-    assert "norm = layer" in REGISTRY["gcn+"].with_settings(norm="batch").full_graph_reason
+    assert not full_graph_reason(cmgnn())
+    assert "pseudo_labels" in full_graph_reason(make_method(cmgnn, preset="reference"))
+    evaluation = {"preset": "reference", "pseudo_labels": "evaluation"}
+    assert not full_graph_reason(make_method(cmgnn, evaluation))
+    assert "norm = layer" in full_graph_reason(REGISTRY["gcn+"](norm="batch"))
 
 
 def channel_matrix(guidance, hood, seeds, fanout, generator, graph):

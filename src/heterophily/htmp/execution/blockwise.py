@@ -63,7 +63,12 @@ class _BlockwiseForward:
     """One pass over a graph, which stays on the CPU; blocks go where the network is."""
 
     def __init__(self, network: Network, graph: Graph, block: int) -> None:
-        self.network, self.recipe, self.graph, self.block = network, network.recipe, graph, block
+        self.network, self.architecture, self.graph, self.block = (
+            network,
+            network.architecture,
+            graph,
+            block,
+        )
         self.n_virtual = 0 if network.mind is None else network.n_classes
         self.device = next(network.parameters()).device
         self.alone = Sampler(graph, ())
@@ -71,16 +76,21 @@ class _BlockwiseForward:
 
     def run(self, *, head: bool) -> Tensor:
         """Logits or Z of all nodes."""
-        recipe, network = self.recipe, self.network
+        architecture, network = self.architecture, self.network
         stacks = [self._stack(cast("nn.ModuleList", layers)) for layers in network.stacks]
 
         def finish(nodes: Tensor) -> list[Tensor]:
             context = self._open(self.alone, nodes, reads=any(s[0] is None for s in stacks))
             fused = [
-                recipe.fuse([self._at(z, nodes, context) for z in s], network.fuse) for s in stacks
+                architecture.fuse([self._at(z, nodes, context) for z in s], network.fuse)
+                for s in stacks
             ]
             whole = fused[0] if network.combine is None else None
-            z = recipe.combine(fused, None, network.combine, context) if whole is None else whole
+            z = (
+                architecture.combine(fused, None, network.combine, context)
+                if whole is None
+                else whole
+            )
             return [network.classify(z) if head else z]
 
         return self._everywhere(self.nodes, finish)[0][: self.graph.n_nodes]
@@ -94,7 +104,7 @@ class _BlockwiseForward:
             self._advance(course, cast("Layer", layer), number, sampler)
             states = (
                 [*states, course.previous]
-                if self.recipe.fuse.uses_all_layers
+                if self.architecture.fuse.uses_all_layers
                 else [course.previous]
             )
         return states
@@ -129,7 +139,7 @@ class _BlockwiseForward:
             heard_here = self._heard(course, nodes, own)
             first = layer.states(heard_here)[0]
             z = layer.update(messages, first, heard_here["previous"], own)
-            carried_keys[:] = [key for key in self.recipe.carried_keys if key in own.carry]
+            carried_keys[:] = [key for key in self.architecture.carried_keys if key in own.carry]
             return [z, *(own.carry[key] for key in carried_keys)]
 
         found = self._everywhere(self._row_blocks(sampler), gather)

@@ -19,8 +19,8 @@ from heterophily.htmp.part import Context
 from heterophily.htmp.transform import Linear
 
 if TYPE_CHECKING:
+    from heterophily.htmp.architecture import Architecture
     from heterophily.htmp.layer import Layer
-    from heterophily.htmp.recipe import Recipe
 
 LINEAR = (
     SingleChannel,
@@ -31,19 +31,26 @@ LINEAR = (
 ENDS = ("transform.*", "combine.b")  # weights of a linear layer whose columns the head reads
 
 
-def can_fold_head(recipe: "Recipe", last: "Layer") -> bool:
+def can_fold_head(architecture: "Architecture", last: "Layer") -> bool:
     """Whether the last layer is linear in its messages and only the head reads what comes out."""
-    drop, transform = recipe.dropout, recipe.transform
-    between = (last.active, last.norm, last.residual, recipe.separate, drop.head, drop.message)
+    drop, transform = architecture.dropout, architecture.transform
+    between = (
+        last.active,
+        last.norm,
+        last.residual,
+        architecture.separate_networks,
+        drop.head,
+        drop.message,
+    )
     return (
-        recipe.head is not None
-        and recipe.head.kind == "linear"
-        and type(recipe.fuse) is LastLayer
+        architecture.head is not None
+        and architecture.head.kind == "linear"
+        and type(architecture.fuse) is LastLayer
         and type(transform) is Linear
         and not transform.heads(last.size)
         and transform.kernel_merge == "add"
-        and type(recipe.combine) in LINEAR
-        and recipe.belief is None
+        and type(architecture.combine) in LINEAR
+        and not architecture.states
         and not any(between)
         and all(c.guidance.depends_on in ("graph", "network") for c in last.channels)
         and not any(last.has_message_relu(channel) for channel in last.channels)

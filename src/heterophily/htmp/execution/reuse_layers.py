@@ -27,8 +27,12 @@ def n_reusable_layers(network: Network, graph: Graph) -> int:
 
     So it is up to the first one that hears a dropped state, where `repeats` is so but for that.
     """
-    recipe, n = network.recipe, network.n_layers
-    if not _comparable(network, graph) or recipe.separate or recipe.carried_keys:
+    architecture, n = network.architecture, network.n_layers
+    if (
+        not _comparable(network, graph)
+        or architecture.separate_networks
+        or architecture.carried_keys
+    ):
         return 0
     with torch.no_grad():
         before = torch.get_rng_state()
@@ -46,7 +50,7 @@ def n_reusable_layers(network: Network, graph: Graph) -> int:
 
 
 def _comparable(network: Network, graph: Graph) -> bool:
-    normalized = network.recipe.settings["norm"] == "batch"
+    normalized = network.method.norm == "batch"
     return not normalized and network.mind is None and graph.labels.device.type == "cpu"
 
 

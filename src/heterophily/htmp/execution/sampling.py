@@ -1,4 +1,4 @@
-"""Draw samples of a graph: seeds, some of their neighbors, some of theirs, for the channels of a recipe.
+"""Draw samples of a graph: seeds, some of their neighbors, some of theirs, for given channels.
 
 Rows are drawn for all nodes of a hop at once: k of d neighbors without replacement by Floyd's algorithm, in
 O(k²) per node however large d is, or by PyTorch Geometric's compiled sampler where it is installed. A node
@@ -99,7 +99,7 @@ class Relation:
 
 
 class Sampler:
-    """Draws samples for a recipe from a graph, which stays on the CPU."""
+    """Draws samples for an architecture from a graph, which stays on the CPU."""
 
     def __init__(self, graph: Graph, channels: Sequence[Channel], structure: Any = None) -> None:
         self.graph = graph

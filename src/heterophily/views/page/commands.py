@@ -9,7 +9,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.data.catalog import CATALOG
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.htmp.identity import identity_of
-from heterophily.htmp.recipe import Recipe
+from heterophily.htmp.method import Method, make_method, settings_of, translate_settings
 from heterophily.models import REGISTRY
 from heterophily.models.settings import tuned
 from heterophily.runs.record import Record
@@ -42,17 +42,17 @@ def bench_note(record: Record) -> str:
 
 def own_note(models: Iterable[str], datasets: Iterable[str]) -> str:
     """Which names in a command stand for files, if any."""
-    recipes = [name for name in models if name not in REGISTRY]
+    methods = [name for name in models if name not in REGISTRY]
     graphs = [name for name in datasets if name not in CATALOG and name != EMBEDDED]
-    told = [f"{n} is a recipe of its own: give the path of its file to --models." for n in recipes]
-    told += [f"{n} is a graph of its own: give the path of its file to --datasets." for n in graphs]
+    told = [f"{n} is a custom method: pass the path of its file to --models." for n in methods]
+    told += [f"{n} is a custom graph: pass the path of its file to --datasets." for n in graphs]
     return " ".join(told)
 
 
 def _changed_note(record: Record) -> str:
     decided = _decided(record.model, record.dataset, changed_settings(record))
     if decided is None or identity_of(decided) != record.identity:
-        return "The recipe or its settings have changed since this was run; results may differ."
+        return "The method or its settings have changed since this run; results may differ."
     return ""
 
 
@@ -65,10 +65,17 @@ def changed_settings(record: Record) -> dict[str, Any]:
     changed = {} if record.preset == preset else {"preset": record.preset}
     if changed:
         decided = _decided(record.model, record.dataset, changed) or decided
-    plain, given = _plain(decided.settings), _plain(record.settings)
-    return changed | {
-        name: value for name, value in given.items() if name not in plain or plain[name] != value
-    }
+    plain, given = _plain(settings_of(decided)), _plain(translate_settings(record.settings))
+    different = {n: v for n, v in given.items() if n not in plain or plain[n] != v}
+    return changed | {n: v for n, v in different.items() if _has_effect(decided, n, v)}
+
+
+def _has_effect(method: Method, name: str, value: Any) -> bool:
+    """Return whether a setting changes results, or is unknown."""
+    try:
+        return identity_of(make_method(method, {name: value})) != identity_of(method)
+    except HeterophilyError:
+        return True
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,11 +83,11 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _decided(model: str, dataset: str, more: Mapping[str, Any]) -> Recipe | None:
+def _decided(model: str, dataset: str, more: Mapping[str, Any]) -> Method | None:
     if model not in REGISTRY:
         return None
     try:
-        return REGISTRY[model].with_settings(**{**tuned(model, dataset), **more})
+        return make_method(REGISTRY[model], {**tuned(model, dataset), **more})
     except HeterophilyError:  # a setting of other versions
         return None
 
@@ -130,7 +137,7 @@ def whole_command(records: Sequence[Record], models: Sequence[str], datasets: Se
 def shared_settings(records: Iterable[Record]) -> dict[str, Any]:
     """Settings that all cells have, and that at least one has from the command line alone."""
     cells = list({(r.model, r.dataset): r for r in records}.values())
-    # A recipe of one's own has no known defaults, so all of its settings would look changed.
+    # A custom method has no known defaults, so all of its settings would look changed.
     judged = [r for r in cells if r.model in REGISTRY] or cells
     said = {name: value for r in judged for name, value in changed_settings(r).items()}
     held = [{"preset": r.preset, **_plain(r.settings)} for r in cells]

@@ -8,6 +8,7 @@ from typing import Any
 from heterophily.analysis.diagnosis import Diagnosis, diagnose
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.htmp.method import settings_of
 from heterophily.models.settings import tuned
 from heterophily.studies.study import CLASSES
 from heterophily.training.estimator import NodeClassifier
@@ -45,12 +46,12 @@ def write_fit(
         diagnosis = None
     page = graph_page(
         diagnosis,
-        f"{fitted.recipe.title or fitted.recipe.name} on {graph.name}",
+        f"{fitted.method.title or fitted.method.name} on {graph.name}",
         fit_sections(fitted, graph),
         [command],
         scores=score_rows(fitted),
         classes=class_rows(fitted, graph),
-        settings={name: str(value) for name, value in fitted.network_.recipe.settings.items()},
+        settings={name: str(value) for name, value in settings_of(fitted.method).items()},
         facts=_run_facts(fitted),
     )
     return write_page(page, out)
@@ -134,7 +135,7 @@ def fit_command(
     nodes: Path | str | None = None,
 ) -> str:
     """The command that fits the same model again; `auto` becomes the model that was kept."""
-    chosen = fitted.recipe.name if model == "auto" else model
+    chosen = fitted.method.name if model == "auto" else model
     words = ["heterophily", "fit", source, *_table(nodes)]
     words += ["--model", chosen, "--seed", str(fitted.seed)]
     words += ["--split", split] if split else []
@@ -146,9 +147,9 @@ def fit_command(
 
 def _said(fitted: NodeClassifier) -> dict[str, Any]:
     """Preset and settings that the command must say, since the committed ones are others."""
-    committed = tuned(fitted.recipe.name, fitted.graph_.name) if fitted.graph_ else {}
+    committed = tuned(fitted.method.name, fitted.graph_.name) if fitted.graph_ else {}
     usual = {"preset": "published", **committed}
-    decided = {"preset": fitted.preset, **fitted.network_.recipe.settings}
+    decided = {"preset": fitted.preset, **settings_of(fitted.method)}
     given = {**{name: decided[name] for name in usual}, **fitted.settings}
     return {name: v for name, v in given.items() if name not in usual or usual[name] != v}
 
