@@ -90,8 +90,8 @@ def test_the_module_is_the_command():
     assert out == f"heterophily {heterophily.__version__}\n"
 
 
-def test_absent_datasets_are_listed_as_absent(output):
-    lines = [line for line in output("datasets").splitlines() if "absent" in line]
+def test_absent_datasets_are_listed_as_not_downloaded(output):
+    lines = [line for line in output("datasets").splitlines() if "not downloaded" in line]
     assert [line.split()[0] for line in lines] == list(CATALOG)
     assert lines[0].split()[1:5] == ["22,662", "65,854", "300", "18"]
 
@@ -148,7 +148,7 @@ def test_a_matrix_of_many_classes_is_left_to_the_figure(output, tmp_path):
     edges = torch.stack([ring, (ring + 1) % 52], dim=1)
     graph = Graph.from_edges(edges, labels=ring % 13)
     text = output("diagnose", graph.save(tmp_path / "a.safetensors"))
-    assert "The compatibility matrix has 13 classes: see --plot or --json." in text
+    assert "The compatibility matrix has 13 classes; use --plot or --json to show it." in text
 
 
 def test_audit_prints_findings(output, tmp_path):
@@ -163,7 +163,7 @@ def test_audit_prints_findings(output, tmp_path):
 
 def test_audit_of_a_clean_graph_finds_nothing(output, drawn, tmp_path):
     path = drawn(0.2, "easy", 18).save(tmp_path / "a.safetensors")
-    assert output("audit", path) == "nothing suspicious found\n"
+    assert output("audit", path) == "no problems found\n"
 
 
 def test_tables_of_nodes_and_edges_are_diagnosed(output, tmp_path):

@@ -1,4 +1,4 @@
-"""What the commands print on a terminal, as rich tables and text."""
+"""Terminal output of the commands, as rich tables and text."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,17 +15,17 @@ from heterophily.core.graph import Graph
 from heterophily.data.statistics import Statistics
 from heterophily.training.estimator import NodeClassifier
 
-MOST_CLASSES = 12  # wider matrices do not fit a terminal of 100 columns
+MAX_CLASSES = 12  # larger matrices do not fit in a terminal of 100 columns
 
 
 def console() -> Console:
-    """A console that keeps its width when the output is a pipe, where 80 columns would fold tables."""
+    """Return a console that is 140 columns wide if the output is a pipe, to avoid wrapped tables."""
     plain = Console()
     return plain if plain.is_terminal else Console(width=140)
 
 
 def dataset_table(rows: Sequence[Statistics]) -> RenderableType:
-    """The paper's table of datasets; rows of absent files are dim and declared, not measured."""
+    """Return the paper's table of datasets. Rows without files are dim and show the catalog's numbers."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("dataset", no_wrap=True)
     for heading in ("nodes", "edges", "features", "classes", "degree"):
@@ -45,14 +45,14 @@ def dataset_table(rows: Sequence[Statistics]) -> RenderableType:
             "yes" if row.undirected else "no",
             f"{row.edge_homophily:.2f}",
             parts,
-            (row.splits or "").split(",")[0] if row.present else "absent",
+            (row.splits or "").split(",")[0] if row.present else "not downloaded",
             style="" if row.present else "dim",
         )
     return table
 
 
 def diagnosis_view(diagnosis: Diagnosis) -> RenderableType:
-    """Everything of a diagnosis that fits a screen, the verdict last."""
+    """Return the measurements, compatibility matrix, audit, and verdict of a diagnosis."""
     d = diagnosis
     return Group(
         Text(d.name, style="bold"),
@@ -72,20 +72,20 @@ def _facts(d: Diagnosis) -> Table:
     features = "" if d.feature_accuracy is None else f"features {d.feature_accuracy:.1%}, "
     rows = {
         "nodes": f"{d.n_nodes:,}, {d.n_labeled:,} of them labeled",
-        "edges": f"{d.n_edges:,} as stored, {d.n_edges_symmetric:,} symmetrised (each twice)",
+        "edges": f"{d.n_edges:,} as stored, {d.n_edges_symmetric:,} symmetrized (each edge twice)",
         "features, classes": f"{d.n_features:,}, {d.n_classes}",
         "degree": f"mean {profile['mean']:.1f}, median {profile['median']:.0f}, "
         f"half of the nodes {profile['quarter']:.0f} to {profile['three_quarters']:.0f}, "
         f"maximum {profile['maximum']:.0f}",
-        "edge homophily": f"{stored.edge:.3f} as stored, {symmetric.edge:.3f} symmetrised",
+        "edge homophily": f"{stored.edge:.3f} as stored, {symmetric.edge:.3f} symmetrized",
         "node homophily": f"{symmetric.node:.3f}",
         "class-insensitive": f"{symmetric.class_insensitive:.3f}",
-        "adjusted": f"{symmetric.adjusted:.3f}  (0: as random wiring, 1: perfect)",
+        "adjusted": f"{symmetric.adjusted:.3f}  (0 for random edges, 1 for perfect homophily)",
         "label informativeness": f"{symmetric.label_informativeness:.3f}",
         "discriminability": f"{d.discriminability:.3f}  "
-        f"(0: all classes have the same neighborhood; closest: {' and '.join(d.closest_classes)})",
-        "overlap": f"{d.mean_overlap:.3f}  (semantic neighborhoods of two classes, mean)",
-        "class told by": f"neighbors {d.neighborhood_accuracy:.1%}, {features}"
+        f"(0 if all classes have the same neighbors; closest: {' and '.join(d.closest_classes)})",
+        "overlap": f"{d.mean_overlap:.3f}  (mean over pairs of classes)",
+        "class predicted by": f"neighbors {d.neighborhood_accuracy:.1%}, {features}"
         f"guessing the largest class {d.largest_class:.1%}",
     }
     for name, value in rows.items():
@@ -94,8 +94,10 @@ def _facts(d: Diagnosis) -> Table:
 
 
 def _compatibility(d: Diagnosis) -> RenderableType:
-    if d.n_classes > MOST_CLASSES:
-        return Text(f"The compatibility matrix has {d.n_classes} classes: see --plot or --json.\n")
+    if d.n_classes > MAX_CLASSES:
+        return Text(
+            f"The compatibility matrix has {d.n_classes} classes; use --plot or --json to show it.\n"
+        )
     table = Table(box=None, title="Compatibility matrix", title_style="bold", title_justify="left")
     table.add_column("")
     for name in d.class_names:
@@ -112,28 +114,28 @@ def _shaded(value: float, strength: float) -> Text:
 
 
 def audit_view(audit: Audit) -> RenderableType:
-    """The findings as a list, or that there are none."""
+    """Return the findings as a list."""
     if not audit.findings:
-        return Text("nothing suspicious found")
+        return Text("no problems found")
     return Group(*(Text(f"• {sentence}") for sentence in audit.findings))
 
 
 def fit_view(fitted: NodeClassifier, graph: Graph, paths: Mapping[str, Path]) -> RenderableType:
-    """A short summary of a fit: scores, circumstances, and where everything is."""
+    """Return a summary of a fit: scores, split, epochs, and written files."""
     run, split = fitted.run_, fitted.split_
     table = Table.grid(padding=(0, 2))
     for part, nodes in split.parts.items():
         metrics = run.scores.get(part) or {}
-        shown = ", ".join(
+        scores = ", ".join(
             f"{name.replace('_', ' ')} {value:.1%}" for name, value in metrics.items()
         )
-        table.add_row(Text(part, style="dim"), f"{len(nodes):,} nodes", shown)
+        table.add_row(Text(part, style="dim"), f"{len(nodes):,} nodes", scores)
     return Group(
         Text(f"{fitted.method.title or fitted.method.name} on {graph.name}", style="bold"),
         Padding(table, (0, 0, 0, 1)),
         Text(
-            f" split: {split.origin}; stopped by {run.stopped} after {run.n_epochs} epochs, best "
-            f"{run.best_epoch}, {run.milliseconds_per_epoch:.0f} ms each\n"
+            f" split: {split.origin}; stopped by {run.stopped} after {run.n_epochs} epochs of "
+            f"{run.milliseconds_per_epoch:.0f} ms, best epoch {run.best_epoch}\n"
         ),
-        *(Text(f" {path}") for path in paths.values()),
+        *(Text(f"wrote {path}") for path in paths.values()),
     )
