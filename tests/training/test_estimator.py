@@ -120,7 +120,7 @@ def test_what_cannot_work_is_refused_before_any_work(graph, tmp_path):
         NodeClassifier("mlp", widht=3)
     with pytest.raises(HeterophilyError, match="not fitted yet"):
         NodeClassifier("mlp").predict()
-    with pytest.raises(HeterophilyError, match="has no labelled nodes"):
+    with pytest.raises(HeterophilyError, match="has no labeled nodes"):
         NodeClassifier("mlp").fit(graph.replace(labels=graph.labels * 0 - 1, splits={}))
     with pytest.raises(HeterophilyError, match="is not a saved classifier"):
         NodeClassifier.load(tmp_path)

@@ -19,7 +19,7 @@ from heterophily.htmp.method import make_method, settings_of
 from heterophily.models import Model, find_method
 from heterophily.runs.cost import cost_of
 from heterophily.runs.record import BUILT_IN, RESULTS_VERSION, Record
-from heterophily.training.estimator import with_validation
+from heterophily.training.splits import with_validation
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def measure_here(job: Mapping[str, Any]) -> Row:
     """Train for a few epochs in this process: time per epoch, memory and number of weights."""
     import torch
 
-    from heterophily.training.estimator import with_validation
+    from heterophily.training.splits import with_validation
     from heterophily.training.trainer import train
 
     prepare_process(int(job["threads"]))

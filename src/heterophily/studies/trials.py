@@ -35,8 +35,8 @@ from heterophily.models.building import build
 from heterophily.models.settings import tuned
 from heterophily.runs.record import RESULTS_VERSION
 from heterophily.studies.tidy import Row, StudyData, Tables
-from heterophily.training.estimator import with_validation
 from heterophily.training.result import TrainingResult
+from heterophily.training.splits import with_validation
 from heterophily.training.trainer import ImprovementCallback, train
 
 CELL = ("dataset", "model", "variant")  # columns that name what the runs of a cell share

@@ -24,9 +24,9 @@ from heterophily.models import REGISTRY, Model, find_method
 from heterophily.models.building import build
 from heterophily.training.metrics import DEFAULT_METRIC, Metric, find_metric
 from heterophily.training.result import TrainingResult
+from heterophily.training.splits import resolve_split, with_validation
 from heterophily.training.trainer import train
 
-VALIDATION_FRACTION = 0.25  # of the training nodes, for validation, where there is none
 FORMAT = "heterophily-model-1"
 HINT = "pass its method as `model`, or with --model FILE"
 
@@ -214,32 +214,6 @@ def _load_method(facts: dict[str, Any], model: Model | None, source: Path) -> Me
             f'{source} was fitted with "{name}", which is not part of the library; {HINT}'
         )
     return find_method(name if model is None else model)
-
-
-def resolve_split(graph: Graph, split: str | Split | None) -> Split:
-    """A split by name, as given, or all labelled nodes for training."""
-    if isinstance(split, Split):
-        return split
-    if split is not None:
-        return graph.split(split)
-    if len(graph.splits) == 1:
-        return next(iter(graph.splits.values()))
-    labeled = graph.labeled.nonzero().squeeze(1)
-    if not len(labeled):
-        raise HeterophilyError(f"{graph.name} has no labelled nodes to learn from")
-    return Split.from_nodes(labeled, origin="all labelled nodes")
-
-
-def with_validation(graph: Graph, split: Split, *, seed: int) -> Split:
-    """The split itself, or one that holds a quarter of the training nodes out for validation."""
-    if len(split.val):
-        return split
-    order = np.random.default_rng(seed).permutation(split.train.cpu().numpy())
-    count = max(1, int(VALIDATION_FRACTION * len(order)))
-    if len(order) < 2:
-        raise HeterophilyError("training needs at least two labelled nodes, one to validate on")
-    origin = f"{split.origin}, {count} held out for validation"
-    return Split.from_nodes(order[count:], order[:count], split.test, origin=origin)
 
 
 def _empty_graph(facts: dict[str, Any]) -> Graph:
