@@ -134,11 +134,11 @@ from heterophily import Graph
 from heterophily.bench.plan import plan
 from heterophily.runs.execute import run_jobs
 from heterophily.runs.options import Limits
-from heterophily.views.progress import Display
+from heterophily.views.progress import show_progress
 
 if __name__ == "__main__":
     cells = plan(["mlp", "gcn"], {sys.argv[1]: Graph.load(sys.argv[1])}, settings={"max_epochs": 3})
-    run_jobs(cells, sys.argv[2], workers=2, limits=Limits(patience=0.5), display=Display)
+    run_jobs(cells, sys.argv[2], workers=2, limits=Limits(patience=0.5), display=show_progress)
 """
 
 

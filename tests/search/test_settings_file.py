@@ -76,7 +76,7 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     [
         ("gcn.json", "", "a .toml file, got 'gcn.json'"),
         ("gcn.toml", "[cora", "not readable TOML"),
-        ("gcn.toml", "width = 3", "values must stand in tables"),
+        ("gcn.toml", "width = 3", "expected one .table. per dataset"),
     ],
 )
 def test_a_file_of_something_else_is_not_touched(tmp_path, name, text, words):

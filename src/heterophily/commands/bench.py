@@ -82,7 +82,7 @@ def bench(options: BenchOptions) -> None:
     from heterophily.bench.plan import DATASETS, MODELS, plan
     from heterophily.runs.execute import run_jobs
     from heterophily.runs.options import Limits
-    from heterophily.views.progress import Display
+    from heterophily.views.progress import show_progress
 
     graphs, skipped = _load_graphs(parse_names(options.datasets, DATASETS))
     models = parse_names(options.models, MODELS)
@@ -104,7 +104,7 @@ def bench(options: BenchOptions) -> None:
         retry=options.retry,
         engine=options.engine,
         address=options.address,
-        display=Display,
+        display=show_progress,
     )
     n_failed = sum(not record.done for record in records)
     for name, reason in skipped.items():

@@ -12,11 +12,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from types import FrameType
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, TypeVar
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
@@ -33,42 +33,13 @@ BUSY_SECONDS = 2.0  # before checking jobs again that another command runs
 T = TypeVar("T")
 Task = Generator[Job, Record, T]  # yields one job after another and receives its record
 OnOutcome = Callable[[Outcome], object]
+# Opens a display from the finished records, the pending jobs, and the number of workers.
+OpenDisplay = Callable[[Sequence[Record], Sequence[Job], int], AbstractContextManager[OnOutcome]]
 
 
-class Display(Protocol):
-    """Shows the progress of jobs."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *reason: object) -> None: ...
-
-    def update(self, outcome: Outcome) -> None:
-        """Show the outcome of a job."""
-
-
-class MakeDisplay(Protocol):
-    """Creates a display from the records that exist and the jobs that have to run."""
-
-    def __call__(
-        self, finished: Sequence[Record], pending: Sequence[Job], *, workers: int
-    ) -> Display:
-        """Create a display."""
-
-
-class NoDisplay:
-    """A display that shows nothing."""
-
-    def __init__(
-        self, finished: Sequence[Record], pending: Sequence[Job], *, workers: int
-    ) -> None: ...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *reason: object) -> None: ...
-
-    def update(self, outcome: Outcome) -> None:
-        """Show nothing."""
+def no_display(*_: object) -> AbstractContextManager[OnOutcome]:
+    """Show nothing."""
+    return nullcontext(lambda _: None)
 
 
 def run_jobs(
@@ -81,7 +52,7 @@ def run_jobs(
     retry: bool = False,
     engine: str = "local",
     address: str | None = None,
-    display: MakeDisplay = NoDisplay,
+    display: OpenDisplay = no_display,
 ) -> list[Record]:
     """Run the jobs that have no record in a folder. Return the records of all jobs.
 
@@ -93,7 +64,7 @@ def run_jobs(
     options = RunOptions(now(), per_run, limits or Limits(), retry)
     records = [store.find_finished(job, options) for job in jobs]
     pending = [job for job, record in zip(jobs, records, strict=True) if record is None]
-    with display([r for r in records if r], pending, workers=workers) as shown:
+    with display([r for r in records if r], pending, workers) as on_outcome:
         results = run_tasks(
             map(_single, pending),
             store,
@@ -101,7 +72,7 @@ def run_jobs(
             options=options,
             engine=engine,
             address=address,
-            on_outcome=shown.update,
+            on_outcome=on_outcome,
         )
         deque(results, maxlen=0)
     return _read_results(jobs, store)

@@ -71,16 +71,6 @@ class SearchDisplay(Protocol):
         """Show a finished trial."""
 
 
-class NoDisplay:
-    """A display that shows nothing."""
-
-    def start(self, trials: tuple[TrialResult, ...]) -> None:
-        """Show nothing."""
-
-    def update(self, trial: TrialResult, *, n_splits: int) -> None:
-        """Show nothing."""
-
-
 @dataclass(frozen=True)
 class SearchPlan:
     """A search problem on the splits of a graph, and the place of its study."""
@@ -154,7 +144,7 @@ def search(
     place = storage or folder / "study.journal"
     plan = SearchPlan(problem, graph, tuple(names), trials, seed, place, folder, device)
     plan = dataclasses.replace(plan, problem=_start_study(plan, model, settings or {}))
-    _run_trials(plan, workers, threads, display or NoDisplay())
+    _run_trials(plan, workers, threads, display)
     return _collect_result(plan, target)
 
 
@@ -217,9 +207,12 @@ def _check_same(old: Mapping[str, Json], new: JsonObject, place: Path | str) -> 
         )
 
 
-def _run_trials(plan: SearchPlan, workers: int, threads: int, display: SearchDisplay) -> None:
+def _run_trials(
+    plan: SearchPlan, workers: int, threads: int, display: SearchDisplay | None
+) -> None:
     """Run the missing trials, also those that another command abandons meanwhile."""
-    display.start(attempts_of(plan.study))
+    if display is not None:
+        display.start(attempts_of(plan.study))
     store = Store((plan.folder / "runs").resolve())
     engine = "inline" if workers == 1 else "local"
     n_threads = choose_threads(threads, workers=workers)
@@ -229,7 +222,8 @@ def _run_trials(plan: SearchPlan, workers: int, threads: int, display: SearchDis
     while plan.claims.count_missing() > 0:
         tasks = _trial_tasks(plan)
         for trial in run_tasks(tasks, store, workers=workers, options=options, engine=engine):
-            display.update(trial, n_splits=len(plan.splits))
+            if display is not None:
+                display.update(trial, n_splits=len(plan.splits))
 
 
 def _trial_tasks(plan: SearchPlan) -> Iterator[Generator[Job, Record, TrialResult]]:

@@ -1,74 +1,65 @@
-"""A file of tuned settings, one TOML table per dataset: one table is changed, all else stays as it is."""
+"""Settings files, with one TOML table per dataset: replace one table and leave everything else unchanged."""
 
-import json
-import re
-import tomllib
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
+
+import tomlkit
+from tomlkit.items import Comment, Table, Whitespace
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
+from heterophily.core.types import Value
 from heterophily.models.settings import read_settings
 
-HEADER = "# Settings of {model} per dataset. `source` says where a table comes from.\n"
-TABLE = re.compile(r"^\s*\[")
+HEADER = "# Settings of {model} per dataset. `source` is the origin of a table.\n"
 
 
-def write_settings(path: Path, dataset: str, table: Mapping[str, Any], *, model: str) -> Path:
-    """Put a table into a file of settings, new or old; other tables and comments stay."""
+def write_settings(path: Path, dataset: str, table: Mapping[str, Value], *, model: str) -> Path:
+    """Write a table to a new or existing settings file. Other tables and comments do not change."""
     check_settings(path)
     old = path.read_text(encoding="utf-8") if path.exists() else HEADER.format(model=model)
     new = with_table(old, dataset, table)
-    assert tomllib.loads(new)[dataset] == dict(table)
     write_atomically(path, lambda p: p.write_text(new, encoding="utf-8"))
     return path
 
 
 def check_settings(path: Path) -> None:
-    """Raise an error if a file is there that is no file of settings."""
+    """Raise an error if a file exists that is not a settings file."""
     if path.suffix != ".toml":
         raise HeterophilyError(f"settings are written to a .toml file, got {path.name!r}")
     if path.exists():
         read_settings(path)
 
 
-def with_table(text: str, name: str, table: Mapping[str, Any]) -> str:
-    """The text with one table replaced where it stands, or added at the end."""
-    lines = text.splitlines(keepends=True)
-    starts = [i for i, line in enumerate(lines) if TABLE.match(line)]
-    for start, end in pairwise([*starts, len(lines)]):
-        if list(tomllib.loads(lines[start])) == [name]:
-            # Blank lines and comments before the next table belong to that one.
-            last = max(i for i in range(start, end) if _says(lines[i])) + 1
-            return "".join(lines[:start]) + table_text(name, table) + "".join(lines[last:])
-    return f"{text.rstrip()}\n\n{table_text(name, table)}".lstrip("\n")
+def with_table(text: str, name: str, values: Mapping[str, Value]) -> str:
+    """Return TOML text with one table replaced, or added at the end."""
+    for key, value in values.items():
+        if not isinstance(value, bool | int | float | str):
+            raise HeterophilyError(
+                f"a setting is a text, number, or boolean, but {key} is {value!r}"
+            )
+    document = tomlkit.parse(text)
+    table = document.get(name)
+    if table is None:
+        if text.strip():
+            document.add(tomlkit.nl())
+        document[name] = dict(values)
+        return tomlkit.dumps(document)
+    assert isinstance(table, Table)
+    trailing = _trailing(table)
+    table.clear()
+    table.value.body.clear()  # comments between the old values
+    table.update(values)
+    for item in trailing:
+        table.add(item)
+    return tomlkit.dumps(document)
 
 
-def _says(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
-
-
-def table_text(name: str, table: Mapping[str, Any]) -> str:
-    """One table in TOML."""
-    rows = (f"{_key(key)} = {_value(key, value)}\n" for key, value in table.items())
-    return f"[{_key(name)}]\n" + "".join(rows)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
-
-
-def _value(key: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, str):
-        return _text(value)
-    raise HeterophilyError(f"a setting is a text, a number or a truth value, {key} is {value!r}")
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _trailing(table: Table) -> list[Comment | Whitespace]:
+    """Return blank lines and comments after the last value, which belong to the next table."""
+    items: list[Comment | Whitespace] = []
+    for _, item in reversed(table.value.body):
+        if not isinstance(item, Comment | Whitespace):
+            break
+        items.insert(0, item)
+    return items

@@ -1,7 +1,8 @@
 """What a benchmark shows while it runs: a live bar on a terminal, one line per run elsewhere."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -74,6 +75,15 @@ class Display:
             self.bar.console.print(text, markup=False, highlight=False)
         else:
             print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def show_progress(
+    finished: Sequence[Record], pending: Sequence[Job], workers: int
+) -> Iterator[Callable[[Outcome], None]]:
+    """Open a display, and return the function that shows an outcome."""
+    with Display(finished, pending, workers=workers) as display:
+        yield display.update
 
 
 def format_outcome(outcome: Outcome) -> str:
