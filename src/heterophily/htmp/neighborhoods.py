@@ -129,11 +129,11 @@ class Hop(Neighborhood):
 
     def adjacency(self, graph: Graph) -> Pattern:
         """1[distance = k]."""
-        from heterophily.htmp.algorithms.hops import hop, second_hop
+        from heterophily.htmp.algorithms.hops import k_hop, second_hop
 
         if self.k == 2:
             return second_hop(graph.symmetric, rule=self.rule, limit=self.limit)
-        return graph.symmetric if self.k == 1 else hop(graph.symmetric, self.k)
+        return graph.symmetric if self.k == 1 else k_hop(graph.symmetric, self.k)
 
 
 @dataclass(frozen=True)

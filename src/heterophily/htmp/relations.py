@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from heterophily.core.errors import check_option
 from heterophily.core.sparse import Matrix, Pattern, sddmm
-from heterophily.htmp.algorithms.homophily_degrees import homophily
+from heterophily.htmp.algorithms.homophily_degrees import homophily_degrees
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.guidance import ChannelInput, Guidance, SymmetricMean, degree_sums, pattern_of
 from heterophily.htmp.neighborhoods import AllPairs, Neighborhood, PathCounts, Signed, WithSelf
@@ -138,7 +138,7 @@ class EstimatedHomophily(Guidance):
             context.add_aux_output("attribute log-probabilities", log_p)
             p = log_p.exp()
             context.carry["similarity"] = sddmm(pattern, p, p)
-        relation, topology = homophily(
+        relation, topology = homophily_degrees(
             pattern,
             counts,
             w.mask,

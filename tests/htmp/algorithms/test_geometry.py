@@ -48,7 +48,7 @@ def pair_distances(z):
 @pytest.fixture(params=["all eigenpairs", "two eigenpairs"])
 def _eigenpairs(request, monkeypatch):
     if request.param == "two eigenpairs":
-        monkeypatch.setattr(isomap, "SMALL", 3)
+        monkeypatch.setattr(isomap, "MAX_DENSE_LANDMARKS", 3)
 
 
 @pytest.mark.usefixtures("_eigenpairs")
@@ -81,14 +81,14 @@ def test_leaves_of_one_node_share_a_position():
 def test_graphs_with_little_in_them(monkeypatch):
     assert embed(adjacency_of([(0, 1)])).tolist() == [[0.5, 0], [-0.5, 0]]
     for small in (500, 1):
-        monkeypatch.setattr(isomap, "SMALL", small)
+        monkeypatch.setattr(isomap, "MAX_DENSE_LANDMARKS", small)
         assert embed(adjacency_of([], n_nodes=4)).equal(torch.zeros(4, 2, dtype=torch.double))
         assert embed(adjacency_of([], n_nodes=1)).equal(torch.zeros(1, 2, dtype=torch.double))
 
 
 def test_if_all_nodes_are_landmarks_nothing_changes(random_graph, monkeypatch):
     exact = embed(random_graph.symmetric)
-    monkeypatch.setattr(isomap, "EXACT", 10)
+    monkeypatch.setattr(isomap, "MAX_EXACT_NODES", 10)
     assert embed(random_graph.symmetric).equal(exact)
 
 
@@ -96,8 +96,8 @@ def test_some_landmarks_draw_nearly_the_same(monkeypatch):
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 7))
     adjacency = adjacency_of(list(grid.edges))
     exact = embed(adjacency).numpy()
-    monkeypatch.setattr(isomap, "EXACT", 10)
-    monkeypatch.setattr(isomap, "LANDMARKS", 30)
+    monkeypatch.setattr(isomap, "MAX_EXACT_NODES", 10)
+    monkeypatch.setattr(isomap, "N_LANDMARKS", 30)
     drawn = embed(adjacency, seed=3)
     assert drawn.equal(embed(adjacency, seed=3))
     distances = [pair_distances(z).ravel() for z in (exact, drawn.numpy())]

@@ -35,13 +35,13 @@ def chain(pattern, counts, mask, similarity):
 
 
 def fused(*parts):
-    return module.homophily(*parts, attribute_weight=0.4, topology_weight=0.7)
+    return module.homophily_degrees(*parts, attribute_weight=0.4, topology_weight=0.7)
 
 
 @pytest.mark.parametrize("piece", [1, 4, 100])
 @pytest.mark.parametrize("used", [(0,), (1,), (0, 1)], ids=["G", "T", "both"])
 def test_pieces_give_the_values_and_gradients_of_the_chain(parts, used, piece, monkeypatch):
-    monkeypatch.setattr(module, "PIECE", piece)
+    monkeypatch.setattr(module, "MAX_BLOCK_ENTRIES", piece)
     weight = torch.linspace(-1, 2, len(ROWS), dtype=torch.double)
     results = []
     for function in (chain, fused):

@@ -8,7 +8,7 @@ import pytest
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.htmp.algorithms import hops
-from heterophily.htmp.algorithms.hops import common_neighbors, hop, path_counts, second_hop
+from heterophily.htmp.algorithms.hops import common_neighbors, k_hop, path_counts, second_hop
 
 SIZES = {  # nnz((A°)²), strict second hop, share of edges that the threshold leaves in
     "chameleon-f": (130_698, 112_100, 0.12),
@@ -23,7 +23,7 @@ SIZES = {  # nnz((A°)²), strict second hop, share of edges that the threshold 
 
 @pytest.fixture(params=[60, 2**22])
 def _blocks(request, monkeypatch):
-    monkeypatch.setattr(hops, "BLOCK", request.param)
+    monkeypatch.setattr(hops, "MAX_BLOCK_ENTRIES", request.param)
 
 
 def dense(pattern):
@@ -51,7 +51,7 @@ def edgeless(n=5):
 def test_hops_are_pairs_at_exact_distance(random_graph):
     a = dense(random_graph.symmetric)
     for k in (1, 2, 3, 4):
-        assert (dense(hop(random_graph.symmetric, k)) == (distances(a) == k)).all()
+        assert (dense(k_hop(random_graph.symmetric, k)) == (distances(a) == k)).all()
 
 
 def test_the_strict_second_hop_completes_two_steps(random_graph):
@@ -118,7 +118,7 @@ def test_stored_loops_change_nothing(random_graph):
 
 
 def test_a_graph_without_edges_has_only_paths_that_stay():
-    for neighborhood in (second_hop, common_neighbors, lambda a: hop(a, 3)):
+    for neighborhood in (second_hop, common_neighbors, lambda a: k_hop(a, 3)):
         assert neighborhood(edgeless()).n_entries == 0
         assert neighborhood(edgeless()).shape == (5, 5)
     assert second_hop(edgeless(), rule="thresholded").n_entries == 0
@@ -126,8 +126,8 @@ def test_a_graph_without_edges_has_only_paths_that_stay():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(HeterophilyError, match="k must be a positive whole number, got 0"):
-        hop(edgeless(), 0)
+    with pytest.raises(HeterophilyError, match="k must be a positive integer, got 0"):
+        k_hop(edgeless(), 0)
     with pytest.raises(HeterophilyError, match=r"got 1\.5"):
         path_counts(edgeless(), k=1.5)
     with pytest.raises(

@@ -36,7 +36,7 @@ def features(request, x):
 
 @pytest.fixture(params=[100, 2**22])
 def _blocks(request, monkeypatch):
-    monkeypatch.setattr(knn, "BLOCK", request.param)
+    monkeypatch.setattr(knn, "MAX_BLOCK_ENTRIES", request.param)
 
 
 def cosines(x, *, binary):
@@ -108,8 +108,8 @@ def test_small_and_empty_features():
 
 
 def test_in_a_large_graph_some_nodes_choose_pairs(features, monkeypatch):
-    monkeypatch.setattr(knn, "LARGE", 10)
-    monkeypatch.setattr(knn, "ANCHORS", 4)
+    monkeypatch.setattr(knn, "MIN_APPROXIMATE_NODES", 10)
+    monkeypatch.setattr(knn, "N_ANCHORS", 4)
     pairs, _ = most_and_least_similar(features, count=2, seed=1)
     assert 0 < len(pairs) <= 16
     assert pairs.equal(most_and_least_similar(features, count=2, seed=1)[0])
@@ -119,8 +119,8 @@ def test_in_a_large_graph_some_nodes_choose_pairs(features, monkeypatch):
 @pytest.mark.parametrize("width", [512, 3])
 def test_the_approximation_is_exact_if_it_sees_everything(x, features, width, monkeypatch):
     pytest.importorskip("faiss")
-    monkeypatch.setattr(approximate, "WIDTH", width)
-    monkeypatch.setattr(approximate, "SPARE", 100)
+    monkeypatch.setattr(approximate, "MAX_WIDTH", width)
+    monkeypatch.setattr(approximate, "CANDIDATES_PER_NEIGHBOR", 100)
     found = nearest_features(features, 3, exact=False)
     exact = nearest_features(features, 3)
     sums = [m.to_dense().sum(dim=1) for m in (found, exact)]  # which of equal rows, faiss decides
@@ -129,8 +129,10 @@ def test_the_approximation_is_exact_if_it_sees_everything(x, features, width, mo
 
 def test_without_faiss_a_large_graph_is_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
-    monkeypatch.setattr(knn, "LARGE", 3)
-    with pytest.raises(HeterophilyError, match=r"4 nodes need faiss; install heterophily\[knn\]"):
+    monkeypatch.setattr(knn, "MIN_APPROXIMATE_NODES", 3)
+    with pytest.raises(
+        HeterophilyError, match=r"4 nodes require faiss; install heterophily\[knn\]"
+    ):
         nearest_features(torch.ones(4, 2), 1)
     assert nearest_features(torch.ones(4, 2), 1, exact=True).pattern.indices.tolist() == [
         1,
@@ -141,7 +143,7 @@ def test_without_faiss_a_large_graph_is_an_error(monkeypatch):
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(HeterophilyError, match="k must be a positive whole number, got -1"):
+    with pytest.raises(HeterophilyError, match="k must be a positive integer, got -1"):
         nearest_features(torch.ones(4, 2), -1)
     with pytest.raises(HeterophilyError, match='unknown choice of pairs "al"'):
         nearest_features(torch.ones(4, 2), 1, pairs="al")

@@ -113,8 +113,8 @@ def test_candidates_follow_the_degrees():
 @pytest.mark.parametrize("band", [1, 3, 100])
 @pytest.mark.parametrize("batch", [1, 100, 2**15])
 def test_warping_is_exact_in_every_band(band, batch, monkeypatch):
-    monkeypatch.setattr(warping, "BAND", band)
-    monkeypatch.setattr(warping, "BATCH", batch)
+    monkeypatch.setattr(warping, "INITIAL_BAND", band)
+    monkeypatch.setattr(warping, "MAX_BATCH_CELLS", batch)
     rng = np.random.default_rng(0)
     counts = rng.integers(1, 9, size=(12, 40)) * (rng.random((12, 40)) < rng.random((12, 1)))
     counts[0, :], counts[1, :] = np.arange(40) == 39, np.arange(40) == 0

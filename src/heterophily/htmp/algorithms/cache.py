@@ -1,8 +1,8 @@
-"""Neighborhoods that were computed once, kept on disk in the user's cache.
+"""Computed neighborhoods, stored in the user's cache folder.
 
-A file holds named patterns, matrices and tensors as safetensors. Its name is the SHA-256 of the
-graph's checksum, the key and `VERSION`, which changes when a neighborhood is computed in another
-way. Set HETEROPHILY_CACHE=off to neither read nor write.
+A safetensors file contains named patterns, matrices, and tensors. Its name is the SHA-256 of the graph's
+checksum, the key, and `VERSION`, which changes when a neighborhood is computed differently. Set
+HETEROPHILY_CACHE=off to neither read nor write files.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -23,35 +23,38 @@ from heterophily.core.sparse import Matrix, Pattern
 
 VERSION = 1
 VARIABLE = "HETEROPHILY_CACHE"
-Stored = TypeVar("Stored", bound=Tensor | Pattern | Matrix)
+Item: TypeAlias = Tensor | Pattern | Matrix
+Stored = TypeVar("Stored", bound=Item)
 
 
 def cached(
     checksum: str, key: str, compute: Callable[[], Mapping[str, Stored]]
 ) -> dict[str, Stored]:
-    """Read what was stored for a graph and a key, or compute and store it; results are on the CPU.
+    """Return the stored result for a graph and a key, or compute and store it. Results are on the CPU.
 
-    A file that cannot be read is computed anew, and one that cannot be written is done without.
+    If the file cannot be read, the result is computed again. If it cannot be written, the result is not
+    stored.
     """
     if os.environ.get(VARIABLE, "").lower() in {"off", "0", "no"}:
         return dict(compute())
     path = stored_at(checksum, key)
-    found = _read(path)
-    if found is None:
-        found = dict(compute())
-        _write(path, found)
-    return cast("dict[str, Stored]", found)
+    stored = _read(path)
+    if stored is not None:
+        return cast("dict[str, Stored]", stored)
+    computed = dict(compute())
+    _write(path, computed)
+    return computed
 
 
 def stored_at(checksum: str, key: str) -> Path:
-    """Where the result for a graph and a key is kept."""
+    """Return the path of the result for a graph and a key."""
     digest = hashlib.sha256(json.dumps([VERSION, checksum, key]).encode()).hexdigest()
     return cache_folder() / "neighborhoods" / f"{digest}.safetensors"
 
 
-def _write(path: Path, items: Mapping[str, Any]) -> None:
+def _write(path: Path, items: Mapping[str, Item]) -> None:
     tensors = {
-        f"{name}.{part}": _own(tensor)
+        f"{name}.{part}": _copy(tensor)
         for name, item in items.items()
         for part, tensor in _parts(item).items()
     }
@@ -61,12 +64,12 @@ def _write(path: Path, items: Mapping[str, Any]) -> None:
         write_atomically(path, lambda target: save_file(tensors, target, metadata=facts))
 
 
-def _own(tensor: Tensor) -> Tensor:
-    """A copy, because safetensors refuses memory that is shared or not contiguous."""
+def _copy(tensor: Tensor) -> Tensor:
+    """Copy a tensor, because safetensors rejects memory that is shared or not contiguous."""
     return tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
 
 
-def _parts(item: Any) -> dict[str, Tensor]:
+def _parts(item: Item) -> dict[str, Tensor]:
     if isinstance(item, Tensor):
         return {"values": item}
     pattern = item.pattern if isinstance(item, Matrix) else item
@@ -74,7 +77,7 @@ def _parts(item: Any) -> dict[str, Tensor]:
     return {"indptr": pattern.indptr, "indices": pattern.indices, **values}
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> dict[str, Item] | None:
     try:
         with safe_open(path, framework="pt") as file:
             widths = json.loads(file.metadata()["widths"])
@@ -84,7 +87,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _item(tensors: dict[str, Tensor], name: str, width: int | None) -> Any:
+def _item(tensors: dict[str, Tensor], name: str, width: int | None) -> Item:
     if width is None:
         return tensors[f"{name}.values"]
     pattern = Pattern(tensors[f"{name}.indptr"], tensors[f"{name}.indices"], width)

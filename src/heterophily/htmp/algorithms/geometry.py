@@ -1,12 +1,10 @@
-"""Neighborhoods by geometry: the graph and its drawing, each cut into four quadrants (Geom-GCN).
+"""Neighborhoods by geometry: the graph and its planar embedding, each divided into four quadrants (Geom-GCN).
 
-A node has neighbors in the graph and, in the plane, latent neighbors near it. Both are told apart
-by whether they lie to its left or right and below or above it.
+A node has its neighbors in the graph and, as latent neighbors, the nodes that are near it in the plane.
+Both are divided by whether they are to the left or right of the node, and below or above it.
 
-Symbols: z_i in R² the position of node i; ρ a radius.
+Symbols: z_i in R² is the position of node i; ρ is a radius.
 """
-
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,18 +14,20 @@ from torch import Tensor
 
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.sparse import Matrix, Pattern
+from heterophily.core.types import FloatArray, IntArray
 from heterophily.htmp.algorithms.isomap import embed
 
-HALVINGS = 64  # of the interval in which ρ lies
+N_BISECTIONS = 64  # of the interval that contains ρ
 OVERLAPS = ("both", "latent")
 
 
 def quadrant_patterns(
     adjacency: Pattern, *, overlap: str = "both", seed: int = 0
 ) -> dict[tuple[str, int], Pattern]:
-    """The pairs of each space, `graph` and `latent`, by quadrant 0, 1, 2, 3.
+    """Return the pairs of each space, `graph` and `latent`, by quadrant 0, 1, 2, 3.
 
-    A pair that is an edge and a latent neighbor belongs to both spaces, or only to `latent`.
+    With overlap `both`, a pair that is an edge and a latent neighbor belongs to both spaces, with `latent`
+    only to the latent space.
     """
     if overlap not in OVERLAPS:
         raise unknown_name("overlap", overlap, OVERLAPS)
@@ -43,10 +43,10 @@ def quadrant_patterns(
 
 
 def latent_neighbors(positions: Tensor, n_entries: int) -> Pattern:
-    """Ordered pairs i ≠ j with ‖z_i - z_j‖ < ρ, for the largest ρ that gives at most `n_entries`.
+    """Return the pairs i ≠ j with ‖z_i - z_j‖ < ρ, for the largest ρ that gives at most `n_entries`.
 
-    Pairs at equal distance enter together or not at all. Where nodes that share a position make up
-    more pairs than that, as the leaves of a large star do, only pairs of two positions count.
+    Pairs at equal distances are included together or not at all. If nodes with equal positions, such as the
+    leaves of a large star, form more pairs than that, only pairs of different positions are included.
     """
     if n_entries < 0:
         raise HeterophilyError(f"n_entries must not be negative, got {n_entries}")
@@ -72,14 +72,14 @@ def quadrant(positions: Tensor, pattern: Pattern) -> Tensor:
     return 2 * greater[:, 0].long() + greater[:, 1].long()
 
 
-def _near_places(places: Any, sizes: Any, n_pairs: int) -> Any:
-    """Pairs of places, once each, up to the largest distance that `n_pairs` pairs of nodes allow.
+def _near_places(places: FloatArray, sizes: IntArray, n_pairs: int) -> sp.csr_array:
+    """Return pairs of positions, once each, up to the largest distance with at most `n_pairs` pairs of nodes.
 
-    The pairs of nodes include each node with itself; the distance is found by bisection.
+    The pairs of nodes include each node with itself. The distance is found by bisection.
     """
     tree = cKDTree(places)
     low, high = 0.0, 2 * float(np.linalg.norm(tree.maxes - tree.mins)) + 1
-    for _ in range(HALVINGS):
+    for _ in range(N_BISECTIONS):
         middle = (low + high) / 2
         fits = tree.count_neighbors(tree, middle, weights=sizes) <= n_pairs
         low, high = (middle, high) if fits else (low, middle)
@@ -88,7 +88,7 @@ def _near_places(places: Any, sizes: Any, n_pairs: int) -> Any:
 
 
 def _without(pattern: Pattern, other: Pattern) -> Pattern:
-    """The entries of one pattern that the other does not have."""
+    """Return the entries of one pattern that are not in the other."""
     codes = [p.rows.long() * p.n_columns + p.indices.long() for p in (pattern, other)]
     return _subset(pattern, ~torch.isin(*codes))
 
