@@ -14,9 +14,20 @@ from heterophily.htmp.part import Context, Dense, Sizes, init_scalar, init_unifo
 
 @dataclass(frozen=True)
 class AdaptiveSum(Combine):
-    """κ Σ_r α_r ⊙ Z_r, α = softmax( [sig(norm(Z_1) a_1) ‖ ..] V / R ) per node (ACM-GCN).
+    """Sum with one learned weight per node and channel.
 
-    κ is 3 for three channels and 1 otherwise, as in the published program; `norm` adds a layer norm.
+    Z = κ Σ_r α_r ⊙ Z_r, α = softmax( [sig(Z_1 a_1) ‖ .. ‖ sig(Z_R a_R)] V / R ), κ = 3 if R = 3,
+    else 1
+
+    Parameters
+    ----------
+    norm
+        Whether to apply a layer norm to the messages when computing α.
+
+    Examples
+    --------
+    >>> AdaptiveSum().symbol
+    'AdaAdd'
     """
 
     norm: bool = False
@@ -51,9 +62,18 @@ class AdaptiveSum(Combine):
 
 @dataclass(frozen=True)
 class DegreeGatedSum(Combine):
-    """Σ_r α_r ⊙ Z_r, α = softmax( sig([Z_1 ‖ .. ‖ Z_R ‖ d] W_att + b_att) W_mix + b_mix ) (CMGNN).
+    """Sum with one learned weight per node and channel, which also depends on the degree.
 
+    Z = Σ_r α_r ⊙ Z_r, α = softmax( sig([Z_1 ‖ .. ‖ Z_R ‖ d] W_att + b_att) W_mix + b_mix )
+
+    Notes
+    -----
     d is the degree of a node, at least 1, and 0 for prototypes.
+
+    Examples
+    --------
+    >>> DegreeGatedSum().symbol
+    'AdaAdd'
     """
 
     symbol = "AdaAdd"
@@ -90,7 +110,23 @@ def degree_column(context: Context) -> Tensor:
 
 @dataclass(frozen=True)
 class SimilaritySum(Combine):
-    """s ⊙ Z_2 + (1 - s) ⊙ Z_3 + γ k ⊙ Z_1, s = sig(Z a + β), k = Z u + κ (SimP-GCN)."""
+    """Balance of graph and features with one learned weight per node, plus the node itself.
+
+    Z = s ⊙ Z_2 + (1 - s) ⊙ Z_3 + γ k ⊙ Z_1, s = sig(H a + β), k = H u + κ,
+    H the input of the layer
+
+    Parameters
+    ----------
+    ego_weight
+        γ, weight of the node itself.
+    score_bias_init
+        Initial value of β.
+
+    Examples
+    --------
+    >>> SimilaritySum(0.1).symbol
+    'AdaAdd'
+    """
 
     ego_weight: float = 0.1  # γ
     score_bias_init: float = 0.0  # initial β
@@ -116,9 +152,22 @@ class SimilaritySum(Combine):
 
 @dataclass(frozen=True)
 class AttentionSum(Combine):
-    """Σ_r β_r ⊙ Z_r, β = softmax over r of v · tanh(Z_r Q + q) per node (UGCN).
+    """Sum with attention over channels.
 
-    `head = none` puts log-softmaxed states in their place, which the program reads as classes.
+    Z = Σ_r β_r ⊙ Z_r, β = softmax_r( v · tanh(Z_r Q + q) )
+
+    Parameters
+    ----------
+    width_inside
+        Number of columns of Q.
+    head
+        `none` applies a log-softmax to the messages first, as in the reference implementation of
+        UGCN.
+
+    Examples
+    --------
+    >>> AttentionSum().symbol
+    'AdaAdd'
     """
 
     width_inside: int = 16
@@ -139,7 +188,20 @@ class AttentionSum(Combine):
 
 @dataclass(frozen=True)
 class GlobalSum(Combine):
-    """softplus(ς) (ω_1 Z_p + ω_2 Z_n + ω_3 Z), ω a softmax of three numbers per layer (GGCN)."""
+    """Sum with one learned weight per layer and channel.
+
+    Z = softplus(ς) Σ_r ω_r Z_r, ω a softmax of R learned numbers
+
+    Parameters
+    ----------
+    scale_init
+        Initial value of ς.
+
+    Examples
+    --------
+    >>> GlobalSum().symbol
+    'AdaAdd'
+    """
 
     scale_init: float = 2.0  # initial ς
     symbol = "AdaAdd"

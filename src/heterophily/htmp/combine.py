@@ -54,7 +54,15 @@ class Combine:
 
 @dataclass(frozen=True)
 class SingleChannel(Combine):
-    """The message of the only channel."""
+    """The messages of a single channel.
+
+    Z = Z_1
+
+    Examples
+    --------
+    >>> SingleChannel().symbol
+    '/'
+    """
 
     arity = (1, 1)
 
@@ -65,7 +73,19 @@ class SingleChannel(Combine):
 
 @dataclass(frozen=True)
 class Add(Combine):
-    """Σ_r Z_r; messages narrower than the first are concatenated before they are added to it."""
+    """Sum of all messages.
+
+    Z = Σ_r Z_r
+
+    Notes
+    -----
+    Messages that are narrower than the first one are concatenated before they are added to it.
+
+    Examples
+    --------
+    >>> Add().symbol
+    'Add'
+    """
 
     symbol = "Add"
 
@@ -79,7 +99,22 @@ class Add(Combine):
 
 @dataclass(frozen=True)
 class WeightedAdd(Combine):
-    """ω_1 Z_1 + ω_2 Z_2 with given weights, ω_2 = 1 - ω_1 if left out."""
+    """Weighted sum of two messages.
+
+    Z = ω_1 Z_1 + ω_2 Z_2
+
+    Parameters
+    ----------
+    first
+        ω_1.
+    second
+        ω_2; by default 1 - ω_1.
+
+    Examples
+    --------
+    >>> WeightedAdd(0.1).symbol
+    'WeightedAdd'
+    """
 
     first: float
     second: float | None = None
@@ -94,7 +129,15 @@ class WeightedAdd(Combine):
 
 @dataclass(frozen=True)
 class LearnedAdd(Combine):
-    """Z_1 + ω Z_2 + b with a learned number ω (HOG-GCN)."""
+    """Sum of two messages with a learned weight.
+
+    Z = Z_1 + ω Z_2 + b
+
+    Examples
+    --------
+    >>> LearnedAdd().symbol
+    'WeightedAdd'
+    """
 
     symbol = "WeightedAdd"
     arity = (2, 2)
@@ -114,7 +157,20 @@ class LearnedAdd(Combine):
 
 @dataclass(frozen=True)
 class Concat(Combine):
-    """[Z_1 ‖ .. ‖ Z_R]; `last = mean` averages in the last layer, which must be K wide (Geom-GCN)."""
+    """Concatenation of all messages.
+
+    Z = [Z_1 ‖ .. ‖ Z_R]
+
+    Parameters
+    ----------
+    last
+        `concat`, or `mean` for the mean of all messages in the last layer.
+
+    Examples
+    --------
+    >>> Concat().symbol
+    'Cat'
+    """
 
     last: str = "concat"
     symbol = "Cat"
@@ -146,10 +202,24 @@ class Concat(Combine):
 
 @dataclass(frozen=True)
 class OrderedGate(Combine):
-    """G ⊙ z + (1 - G) ⊙ m: a gate orders the dimensions of ego and neighbors (OrderedGNN).
+    """Gate that assigns the first dimensions to the node and the others to its neighbors.
 
-    q = cumsum(softmax([z ‖ m] W_g + b_g)) over c chunks, g^l = g^(l-1) + (1 - g^(l-1)) ⊙ q, and G repeats
-    each column of g^l d/c times; a layer norm follows. `gate`: `ordered`; `simple`, a sigmoid; `off`, m.
+    Z = LN(G ⊙ Z_1 + (1 - G) ⊙ Z_2),
+    g^l = g^(l-1) + (1 - g^(l-1)) ⊙ cumsum(softmax([Z_1 ‖ Z_2] W_g + b_g))
+
+    Parameters
+    ----------
+    n_chunks
+        Number of columns of g^l. G repeats each column, so this number must divide the width.
+    shared
+        Whether all layers share the gate.
+    gate
+        `ordered`, `simple` for a sigmoid, or `off` for Z = LN(Z_2).
+
+    Examples
+    --------
+    >>> OrderedGate(16).symbol
+    'AdaCat'
     """
 
     n_chunks: int = 64

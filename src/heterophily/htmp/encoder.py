@@ -47,7 +47,15 @@ class Encoder:
 
 @dataclass(frozen=True)
 class RawFeatures(Encoder):
-    """Z⁰ = X."""
+    """The features.
+
+    Z⁰ = X
+
+    Examples
+    --------
+    >>> RawFeatures().uses_structure
+    False
+    """
 
     def width(self, size: Sizes) -> int:
         """F."""
@@ -60,9 +68,35 @@ class RawFeatures(Encoder):
 
 @dataclass(frozen=True)
 class Embed(Encoder):
-    """z ← LN( f( drop_p(z) W + b ) ), n times, from F to d columns.
+    """Dense layers from F features to d columns.
 
-    `dropout` is p between the layers and after the last one if `drop_output`; the norm is optional.
+    Z⁰ = LN( f( drop(X) W + b ) ), repeated n times
+
+    Parameters
+    ----------
+    n_layers
+        Number n of layers.
+    activation
+        Activation f.
+    bias
+        Whether the layers have biases.
+    init
+        Initialization of W.
+    bias_init
+        Initialization of b; by default that of W.
+    gain
+        Factor for the initialization.
+    norm
+        Whether to apply layer norms.
+    dropout
+        Dropout rate between the layers.
+    drop_output
+        Whether to apply dropout after the last layer, too.
+
+    Examples
+    --------
+    >>> Embed().uses_structure
+    False
     """
 
     n_layers: int = 1
@@ -100,7 +134,24 @@ class Embed(Encoder):
 
 @dataclass(frozen=True)
 class Predict(Encoder):
-    """Z⁰ = drop_q( drop_p( relu(X W_1 + b_1) ) W_2 + b_2 ), (N, K)."""
+    """Classifier before propagation.
+
+    Z⁰ = drop_q( drop_p( relu(X W_1 + b_1) ) W_2 + b_2 ) (N, K)
+
+    Parameters
+    ----------
+    bias
+        Whether the layers have biases.
+    dropout
+        Dropout rate p.
+    output_dropout
+        Dropout rate q.
+
+    Examples
+    --------
+    >>> Predict().uses_structure
+    False
+    """
 
     bias: bool = True
     dropout: float | None = 0.0  # p; None: the method's dropout
@@ -124,7 +175,21 @@ class Predict(Encoder):
 
 @dataclass(frozen=True)
 class PredictFromBoth(Predict):
-    """Z⁰ = drop_p( relu( δ (X W_x + b_x) + (1-δ)(S° W_a + b_a) ) ) W_o + b_o, (N, K) (GloGNN)."""
+    """Classifier before propagation, from features and structure.
+
+    Z⁰ = drop( relu( δ (X W_x + b_x) + (1-δ) (S W_a + b_a) ) ) W_o + b_o (N, K),
+    S = D°^(-1/2) (A + I) D°^(-1/2)
+
+    Parameters
+    ----------
+    share
+        δ, weight of the features.
+
+    Examples
+    --------
+    >>> PredictFromBoth(share=0.5).uses_structure
+    True
+    """
 
     share: float = 0.5  # δ
     structure = WithSelf()
@@ -146,9 +211,23 @@ class PredictFromBoth(Predict):
 
 @dataclass(frozen=True)
 class FeaturesAndStructure(Encoder):
-    """relu( drop_p([H_x ‖ H_a]) W_0 + b_0 ), H_x = X W_x + b_x, H_a = drop_p([R ‖ d]) W_a + b_a (CMGNN).
+    """Features and adjacency matrix, each embedded and then combined.
 
-    R is the row mean and d the degree; `double` drops X and R twice, which is one dropout of rate 1 - (1-p)².
+    Z⁰ = relu( drop([H_x ‖ H_a]) W_0 + b_0 ), H_x = X W_x + b_x,
+    H_a = drop([D^(-1) A ‖ d]) W_a + b_a
+
+    Parameters
+    ----------
+    dropout
+        Dropout rate.
+    structure_dropout
+        `single`, or `double` to apply the dropout to X and D^(-1) A twice, as in the reference
+        implementation of CMGNN.
+
+    Examples
+    --------
+    >>> FeaturesAndStructure(0.5).uses_structure
+    True
     """
 
     dropout: float | None = 0.0  # None: the method's dropout
@@ -185,7 +264,15 @@ class FeaturesAndStructure(Encoder):
 
 @dataclass(frozen=True)
 class LINKXEncoder(Encoder):
-    """relu( [h_A ‖ h_X] W + b + h_A + h_X ), h_A = A W_A + b_A, h_X = X W_X + b_X (LINKX)."""
+    """Features and adjacency matrix, each embedded and then combined with a residual connection.
+
+    Z⁰ = relu( [H_a ‖ H_x] W + b + H_a + H_x ), H_a = A W_a + b_a, H_x = X W_x + b_x
+
+    Examples
+    --------
+    >>> LINKXEncoder().uses_structure
+    True
+    """
 
     structure = Raw()
 

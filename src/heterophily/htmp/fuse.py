@@ -14,7 +14,15 @@ INITS = ("ppr", "nppr", "sgc", "random")
 
 @dataclass(frozen=True)
 class LastLayer:
-    """Z = Z^L."""
+    """The state of the last layer.
+
+    Z = Z^L
+
+    Examples
+    --------
+    >>> LastLayer().symbol
+    'Z^L'
+    """
 
     symbol = "Z^L"
     uses_all_layers = False  # whether states of earlier layers matter
@@ -35,7 +43,15 @@ class LastLayer:
 
 @dataclass(frozen=True)
 class ConcatLayers(LastLayer):
-    """Z = [Z⁰ ‖ .. ‖ Z^L]."""
+    """Concatenation of the states of all layers.
+
+    Z = [Z⁰ ‖ .. ‖ Z^L]
+
+    Examples
+    --------
+    >>> ConcatLayers().symbol
+    'Cat'
+    """
 
     symbol = "Cat"
     uses_all_layers = concatenates = True
@@ -51,10 +67,22 @@ class ConcatLayers(LastLayer):
 
 @dataclass(frozen=True)
 class WeightedLayerSum(LastLayer):
-    """Z = Σ_l γ_l Z^l with one learned number of either sign per layer (GPR-GNN).
+    """Sum over layers with one learned weight per layer, of either sign.
 
-    Initial γ: `ppr` α(1-α)^l and (1-α)^L at the end; `nppr` α^l / Σ|γ|; `sgc` 1 at layer α; `random`;
-    or the numbers themselves.
+    Z = Σ_l γ_l Z^l
+
+    Parameters
+    ----------
+    teleport
+        α, which determines the initial weights.
+    init
+        Initial weights: `ppr` for α(1-α)^l and (1-α)^L in the last layer, `nppr` for normalized
+        α^l, `sgc` for 1 at layer α, `random`, or a tuple of L + 1 numbers.
+
+    Examples
+    --------
+    >>> WeightedLayerSum(0.1).symbol
+    'AdaAdd'
     """
 
     teleport: float = 0.1  # α

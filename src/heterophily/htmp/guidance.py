@@ -160,7 +160,10 @@ class FixedGuidance(Guidance):
 
 @dataclass(frozen=True)
 class Ones(Guidance):
-    """1 on every entry: I for the ego neighborhood, the plain sum for others."""
+    """Weight 1 for every neighbor.
+
+    B_ij = 1
+    """
 
     depends_on = "graph"
     symbol = "I"
@@ -173,7 +176,10 @@ class Ones(Guidance):
 
 @dataclass(frozen=True)
 class SymmetricMean(FixedGuidance):
-    """S(M) = D^(-1/2) M D^(-1/2), D the row sums of M."""
+    """Symmetrically normalized sum over neighbors.
+
+    A ⊙ B = D^(-1/2) A D^(-1/2), D the row sums of A
+    """
 
     def matrix(self, adjacency: Adjacency) -> Matrix:
         """1/√(d_i d_j), times the weights of the neighborhood if it has any."""
@@ -184,7 +190,10 @@ class SymmetricMean(FixedGuidance):
 
 @dataclass(frozen=True)
 class RowMean(FixedGuidance):
-    """R(M) = D^(-1) M; empty rows stay zero."""
+    """Mean over neighbors; 0 if there are none.
+
+    A ⊙ B = D^(-1) A, D the row sums of A
+    """
 
     def matrix(self, adjacency: Adjacency) -> Matrix:
         """1/d_i, times the weights of the neighborhood if it has any."""
@@ -193,7 +202,10 @@ class RowMean(FixedGuidance):
 
 @dataclass(frozen=True)
 class Complement(Guidance):
-    """I - B: what the average of the neighbors does not explain."""
+    """Difference between the node and an average of its neighbors.
+
+    I - A ⊙ B
+    """
 
     of: FixedGuidance = RowMean()
     depends_on = "graph"
@@ -213,12 +225,9 @@ class Complement(Guidance):
 
 @dataclass(frozen=True)
 class Attention(Guidance):
-    """α = softmax_nbr( lrelu_0.2(U_i · r + U_j · s) ), per head.
+    """Softmax over neighbors of learned scores, per head.
 
-    A weighted neighborhood multiplies α by its weights. `aggregate = mean` divides once more by the number
-    of neighbors, as WRGNN's program does. Initial law: `heads`, those of all heads as one array (GAT);
-    `column`, each as a (d, 1) matrix (UGCN); `relation`, [r ‖ s] as a row of an (R, 2d) matrix with a row
-    for each channel beside the ego (WRGNN).
+    B_ij = softmax_j( lrelu(U_i · r + U_j · s) )
     """
 
     slope: float = 0.2
@@ -300,7 +309,10 @@ class SequentialHeads:
 
 @dataclass(frozen=True)
 class SignedAttention(Guidance):
-    """tanh( w · [Z_i ‖ Z_j] + c ) / √(d_i d_j): weights of either sign."""
+    """Learned weights of either sign.
+
+    B_ij = tanh( w · [Z_i ‖ Z_j] + c ) / √(d_i d_j)
+    """
 
     accepts_sparse_inputs = False
     symbol = "B^naw"
@@ -321,10 +333,9 @@ class SignedAttention(Guidance):
 
 @dataclass(frozen=True)
 class Gate(Guidance):
-    """σ_ij / d_i with σ_ij = sig( lrelu_0.2(s · U_j + r · U_i) ), U = Z W_g: the homophilous share.
+    """Mean over neighbors, weighted by a learned gate for homophilous edges.
 
-    `other` gives the heterophilous share (1 - σ_ij) / d_i of the same gate; with
-    `heterophilous_message = ego` its message is the receiver's state, as in the reference implementation.
+    B_ij = σ_ij / d_i, σ_ij = sig( lrelu(s · U_j + r · U_i) ), U = Z W_g
     """
 
     other: bool = False
@@ -418,7 +429,10 @@ def symmetric_values(seen: ChannelInput) -> Tensor:
 
 @dataclass(frozen=True)
 class RelationMean(FixedGuidance):
-    """D^(-1/2) A_r D^(-1/2), D counting the entries of all nine relations of Geom-GCN, or of one."""
+    """Sum over one geometric relation, normalized by the degrees of all relations.
+
+    A_r ⊙ B_r = D^(-1/2) A_r D^(-1/2), D the row sums of all relations and I
+    """
 
     degree: str = "union"
     overlap: str = "both"

@@ -59,7 +59,10 @@ class Neighborhood:
 
 @dataclass(frozen=True)
 class Ego(Neighborhood):
-    """I: a node hears itself."""
+    """The node itself.
+
+    A_r = I
+    """
 
     symbol = "I"
     kind = "Raw"
@@ -72,7 +75,10 @@ class Ego(Neighborhood):
 
 @dataclass(frozen=True)
 class Raw(Neighborhood):
-    """A: the neighbors of the symmetrised graph; `loops` adds the node, as some programs do."""
+    """Neighbors in the symmetrized graph, without the node itself.
+
+    A_r = A
+    """
 
     self_loops: bool = False
     weight: float = 1.0
@@ -89,7 +95,10 @@ class Raw(Neighborhood):
 
 @dataclass(frozen=True)
 class WithSelf(Neighborhood):
-    """Ã = A + I: the neighbors and the node itself; `extra` makes it A + 2I, as some programs do."""
+    """Neighbors and the node itself.
+
+    A_r = Ã = A + I
+    """
 
     double_self_loops: bool = False
     symbol = "Ã"
@@ -105,9 +114,9 @@ class WithSelf(Neighborhood):
 
 @dataclass(frozen=True)
 class Hop(Neighborhood):
-    """A_hk: the nodes at distance exactly k; for k = 2 also by the threshold of a program.
+    """Nodes at distance exactly k.
 
-    A second hop with a `limit` above 0 keeps at most that many nodes of each row, drawn once.
+    (A_r)_ij = 1[dist(i, j) = k]
     """
 
     k: int = 2
@@ -138,7 +147,10 @@ class Hop(Neighborhood):
 
 @dataclass(frozen=True)
 class Power(Neighborhood):
-    """Ã^k as powers of one guided matrix: the k-th power sees all nodes within k steps."""
+    """Nodes within k steps, by powers of the guided matrix of A + I.
+
+    A_r ⊙ B_r = (Ã ⊙ B)^k
+    """
 
     k: int = 1
     double_self_loops: bool = False
@@ -161,7 +173,10 @@ class Power(Neighborhood):
 
 @dataclass(frozen=True)
 class PathCounts(Neighborhood):
-    """(A + I)^k with the number of paths as weights, or as an indicator."""
+    """Nodes within k steps, weighted by the number of paths.
+
+    A_r = (A + I)^k
+    """
 
     k: int = 2
     hop_weights: str = "counts"
@@ -185,7 +200,10 @@ class PathCounts(Neighborhood):
 
 @dataclass(frozen=True)
 class CommonNeighbors(Neighborhood):
-    """Two steps apart with at least `at_least` common neighbors, and the node itself."""
+    """Nodes two steps apart with several common neighbors, and the node itself.
+
+    A_r = 1[(A²)_ij ≥ n, A_ij = 0] + I
+    """
 
     at_least: int = 2
     symbol = "Ã_h2"
@@ -199,10 +217,9 @@ class CommonNeighbors(Neighborhood):
 
 @dataclass(frozen=True)
 class FeatureNeighbors(Neighborhood):
-    """A_f: the k nodes with the most similar features, by cosine.
+    """The k nodes with the most similar features.
 
-    SimP-GCN keeps the similarities of binarised features as weights, in one direction; UGCN keeps the
-    symmetrised indicator and adds the node itself.
+    (A_r)_ij = cos(x_i, x_j) for the k most similar j
     """
 
     k: int = 20
@@ -239,7 +256,10 @@ class FeatureNeighbors(Neighborhood):
 
 @dataclass(frozen=True)
 class Geometric(Neighborhood):
-    """A_c: neighbors in the graph or in its planar embedding that lie in one quadrant of a node."""
+    """Neighbors in one quadrant around the node, in a planar embedding of the graph.
+
+    (A_r)_ij = 1[j is a neighbor of i and in quadrant q of i]
+    """
 
     space: str  # graph or latent
     quadrant: int
@@ -269,7 +289,10 @@ def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pat
 
 @dataclass(frozen=True)
 class Structural(Neighborhood):
-    """A_c: nodes whose surroundings up to `depth` steps have similar degrees, weighted."""
+    """Nodes with similar degrees in their surroundings.
+
+    (A_r)_vu = exp(-f_t(u, v)) / Σ_v' exp(-f_t(u, v')), f_t the structural distance up to depth t
+    """
 
     depth: int = 0
     max_depth: int = 2
@@ -296,7 +319,10 @@ class Structural(Neighborhood):
 
 @dataclass(frozen=True)
 class Signed(Neighborhood):
-    """A_p or A_n: the neighbors with positive or negative similarity; the guidance tells which."""
+    """Neighbors with positive or with negative similarity, which the guidance determines.
+
+    A_r = A
+    """
 
     sign: int = 1
     kind = "Dis"
@@ -313,7 +339,10 @@ class Signed(Neighborhood):
 
 @dataclass(frozen=True)
 class AllPairs(Neighborhood):
-    """1: every node hears every node; only ever used through an operator of low rank."""
+    """All nodes, without storing a matrix of all pairs.
+
+    A_r = 1
+    """
 
     symbol = "1"
 

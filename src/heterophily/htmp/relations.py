@@ -20,9 +20,25 @@ EPSILON = 1e-8  # of a product of two lengths
 
 @dataclass(frozen=True)
 class SignedSimilarity(Guidance):
-    """±Â_ij τ_ij relu(±cos(U_i, U_j)), τ_ij = softplus(a δ_ij + b), δ_ij = Â_ii/Â_ij - 1 (GGCN).
+    """Positive or negative part of the similarity of messages, scaled by structure.
 
-    Â is the graph with self-loops, normalised; with row normalization δ is zero on every edge.
+    B_ij = ±Â_ij τ_ij relu(±cos(U_i, U_j)), τ_ij = softplus(a (Â_ii / Â_ij - 1) + b)
+
+    Parameters
+    ----------
+    sign
+        1 for the positive part, -1 for the negative part.
+    normalization
+        Normalization of Â = A + I: `symmetric` or `row`.
+
+    Notes
+    -----
+    Â is the normalized adjacency matrix with self-loops. With row normalization, Â_ii / Â_ij is 1.
+
+    Examples
+    --------
+    >>> SignedSimilarity(1).symbol
+    'B^re_p'
     """
 
     sign: int = 1
@@ -97,10 +113,28 @@ def cosines(pattern: Pattern, state: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class EstimatedHomophily(Guidance):
-    """G = r ⊙ (B ⊙ H), H = μ P Pᵀ + ξ T, T = norm1(B ⊙ Θ), r the inverse row sums (HOG-GCN).
+    """Homophily degrees, estimated from attributes and a learned topology.
 
-    B are path counts, Θ a learned mask on the entries of B, P the class probabilities of an attribute
-    model that is linear in X and shared by all layers. Off the entries of B everything is zero.
+    G = norm1(B ⊙ H), H = μ P Pᵀ + ξ T, T = norm1(B ⊙ Θ)
+
+    Parameters
+    ----------
+    attribute_weight
+        μ, weight of the class probabilities P of a linear attribute model.
+    topology_weight
+        ξ, weight of the topology T with the learned mask Θ.
+    width
+        Width of the attribute model.
+
+    Notes
+    -----
+    B are path counts. P are the class probabilities of the attribute model, which is linear in X
+    and shared by all layers. All entries outside of B are zero.
+
+    Examples
+    --------
+    >>> EstimatedHomophily().symbol
+    'B^re'
     """
 
     attribute_weight: float = 0.4  # μ
@@ -164,11 +198,34 @@ class AttributeModel(nn.Module):
 
 @dataclass(frozen=True)
 class ClosedFormCoefficients(Guidance):
-    """The coefficients of all pairs that best rebuild H (GloGNN), applied without forming them.
+    """Coefficients between all nodes that best reconstruct the states, in closed form.
 
-    Z* = [(1-γ) H Hᵀ + β Σ_k λ_k S^k - γ(1-γ) H₀ Hᵀ] [(1-γ)² H Hᵀ + (α+β) I]^(-1); the `++` variant puts a
-    learned diagonal Σ into both products and behind. With the push-through identity only K × K systems
-    are solved: Z* H = c H T + β Σ_k λ_k S^k H G - γ c H₀ T, c = 1-γ, G = (c² HᵀH + (α+β) I)^(-1), T = HᵀH G.
+    Z* = argmin_Z ‖H - (1-γ) Z H - γ H₀‖² + α ‖Z‖² + β ‖Z - Σ_k λ_k S^k‖²
+
+    Parameters
+    ----------
+    alpha
+        α, weight of the norm.
+    beta
+        β, weight of the distance from the multi-hop adjacency.
+    gamma
+        γ, weight of the initial state H₀.
+    n_orders
+        Number of powers of S.
+    variant
+        `glognn`, or `glognn++` with a learned diagonal matrix.
+
+    Notes
+    -----
+    The minimum is Z* = [(1-γ) H Hᵀ + β Σ_k λ_k S^k - γ(1-γ) H₀ Hᵀ] [(1-γ)² H Hᵀ + (α+β) I]^(-1).
+    The variant `glognn++` inserts a learned diagonal Σ into both products and multiplies by it.
+    With the push-through identity, only K × K systems are solved: Z* H = c H T + β Σ_k λ_k S^k H G
+    - γ c H₀ T, c = 1-γ, G = (c² HᵀH + (α+β) I)^(-1), T = HᵀH G.
+
+    Examples
+    --------
+    >>> ClosedFormCoefficients().symbol
+    'B^re'
     """
 
     alpha: float = 1.0

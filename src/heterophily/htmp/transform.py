@@ -60,18 +60,51 @@ class Transform:
 
 @dataclass(frozen=True)
 class NoTransform(Transform):
-    """W_r = I."""
+    """Messages are the inputs of the channels.
+
+    U_r = Z
+
+    Examples
+    --------
+    >>> NoTransform() == NoTransform()
+    True
+    """
 
 
 @dataclass(frozen=True)
 class Linear(Transform):
-    """Z W_r (+ b_r), each channel with its own W_r.
+    """One linear map per channel.
 
-    `bias`: `none`, `after` aggregation, `before` it, or `hidden`: before it except in the last layer.
-    `biased` names the channels that have one, all by default. `n_heads` splits messages into heads that are
-    joined by `merge`, `concat` or `mean`; the last layer has `last_heads` if given and takes their mean.
-    With `heads_apart` the W_r of each head is drawn as a matrix of its own.
-    `kernel_merge = parity` gives the channels after the first half of an even width, as one program does.
+    U_r = Z W_r (+ b_r)
+
+    Parameters
+    ----------
+    bias
+        `after` or `before` aggregation, `hidden` for before aggregation except in the last layer,
+        or `none`.
+    init
+        Initialization of W_r; a tuple has one entry per channel, and the last one repeats.
+    bias_init
+        Initialization of b_r; by default that of W_r.
+    bias_channels
+        Channels with a bias; all by default.
+    n_heads
+        Number of attention heads; 0 for messages without heads.
+    n_heads_last_layer
+        Number of heads in the last layer; by default `n_heads`.
+    merge
+        How to merge heads: `concat` or `mean`. The last layer always uses the mean.
+    init_per_head
+        Whether to initialize each head separately.
+    kernel_merge
+        `add`, or `parity` for half the width in all channels but the first if the width is even.
+    gain
+        Factor for the initialization.
+
+    Examples
+    --------
+    >>> Linear(bias="none").bias
+    'none'
     """
 
     bias: str = "after"
@@ -160,7 +193,15 @@ class Linear(Transform):
 
 @dataclass(frozen=True)
 class SharedLinear(Linear):
-    """Z W (+ b), one W for all channels."""
+    """One linear map for all channels.
+
+    U_r = Z W (+ b)
+
+    Examples
+    --------
+    >>> SharedLinear().bias
+    'after'
+    """
 
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
         """W0 and b0."""
@@ -184,9 +225,22 @@ class SharedLinear(Linear):
 
 @dataclass(frozen=True)
 class NearIdentity(Transform):
-    """θ_l T W + (1 - θ_l) T after COMBINE, θ_l = ln(λ/l + 1), T the combined state (GCNII).
+    """Linear map close to the identity, applied after COMBINE.
 
-    `star`: θ_l [P ‖ Z⁰] W + (1 - θ_l) T with separate weights for the message P and the first state.
+    Z^l = θ_l T W + (1 - θ_l) T, θ_l = ln(λ/l + 1), T the result of COMBINE
+
+    Parameters
+    ----------
+    decay
+        λ; θ_l decreases with the layer l.
+    star
+        Whether to use separate weights for the messages and the initial state: θ_l [P ‖ Z⁰] W + (1
+        - θ_l) T.
+
+    Examples
+    --------
+    >>> NearIdentity(0.5).star
+    False
     """
 
     decay: float = 0.5  # λ
