@@ -45,14 +45,14 @@ def test_bench_says_what_it_does_in_plain_lines(go):
     code, out, err = go("--splits", "0-1")
     assert (code, out) == (0, "2 of 2 runs finished, 0 failed: results\n")
     first, *lines = err.splitlines()
-    assert first == "0 of 2 runs are there already"
+    assert first == "0 of 2 runs are already finished"
     line = r"\[{}/2\] gcn on small, split [01]: test \d+\.\d\d%, validation \d+\.\d\d%, 3 epochs in \d+\.\d s"
     assert [bool(re.fullmatch(line.format(i), text)) for i, text in enumerate(lines, 1)] == [
         True
     ] * 2
     code, out, err = go()
     assert (code, out) == (0, "3 of 3 runs finished, 0 failed: results\n")
-    assert err.splitlines()[0] == "2 of 3 runs are there already"
+    assert err.splitlines()[0] == "2 of 3 runs are already finished"
     assert len(err.splitlines()) == 2
 
 
@@ -61,10 +61,10 @@ def test_failures_end_with_code_one_and_may_be_retried(go, method_file, starts):
     code, out, err = go("--splits", 0, models="bad.py,gcn")
     assert (code, out) == (1, "1 of 2 runs finished, 1 failed: results\n")
     assert re.search(
-        r"bad on small, split 0: failed \(error\), .*bad.py, line \d+: Arithm.*: odd", err
+        r"bad on small, split 0: failed \(error\), .*bad.py: ArithmeticError on line \d+: odd", err
     )
     code, out, err = go("--splits", 0, models="bad.py,gcn")
-    assert (code, err) == (1, "1 of 2 runs are there already, 1 failed before\n")
+    assert (code, err) == (1, "1 of 2 runs are already finished, 1 failed earlier\n")
     assert starts() == {"bad": 1}
     assert go("--splits", 0, "--retry", models="bad.py,gcn")[0] == 1
     assert starts() == {"bad": 2}
@@ -111,7 +111,7 @@ def test_seed_and_settings_are_given_on_the_command_line(go, tmp_path):
             "--engine dask",
             "--engine dask needs the --address of a cluster; on one machine, use --workers",
         ),
-        ("--set width=abc", "width must be a whole number"),
+        ("--set width=abc", "width must be an integer, got 'abc'"),
         ("--settings gnc.toml", "gnc.toml has settings for cora, but not for small"),
         (
             "--settings gnc.toml --models gcn,mlp",

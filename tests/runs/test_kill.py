@@ -150,7 +150,7 @@ def test_a_benchmark_goes_on_after_a_full_disk(source, graph, tmp_path):
     words = [sys.executable, "-B", str(tmp_path / "full.py"), source, str(folder)]
     end = subprocess.run(words, check=False, capture_output=True, text=True)
     assert end.returncode == 1
-    assert end.stderr.splitlines()[0] == "1 of 6 runs are there already"
+    assert end.stderr.splitlines()[0] == "1 of 6 runs are already finished"
     sentence = end.stderr.splitlines()[-1]
     assert f"cannot write a record to {folder} ([Errno 27] File too large" in sentence
     assert "free space on the disk and run the same command again" in sentence

@@ -36,7 +36,9 @@ def test_a_search_prints_its_trials_and_its_winner(run, source, tmp_path):
     assert code == 0
     lines = log.splitlines()
     assert len(lines) == 2
-    assert re.fullmatch(r"\[1/2\] trial 0: validation \d+\.\d\d%, \d+\.\d s, the best", lines[0])
+    assert re.fullmatch(
+        r"\[1/2\] trial 0: validation \d+\.\d\d%, \d+\.\d s, the best so far", lines[0]
+    )
     assert lines[1].startswith("[2/2] trial 1: validation ")
     assert "gcn on ring: " in printed
     assert f"wrote {tmp_path / 'mine.toml'}" in printed.replace("\n", "")
@@ -44,7 +46,7 @@ def test_a_search_prints_its_trials_and_its_winner(run, source, tmp_path):
     assert table["source"] == "search"
     assert table["max_epochs"] == 3
     code, _, log = run(*words, "--trials", 3)
-    assert log.startswith("2 of 3 trials are there already, best ")
+    assert log.startswith("2 of 3 trials are already finished, best ")
     assert "[3/3] trial 2: " in log
     assert len(log.splitlines()) == 2
 

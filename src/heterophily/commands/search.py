@@ -56,12 +56,12 @@ def search(options: SearchOptions) -> None:
     from heterophily.data.loading import open_graph
     from heterophily.search import search
     from heterophily.views.console import console
+    from heterophily.views.progress import TrialProgress
     from heterophily.views.search import write_summary
     from heterophily.views.search_console import found_view
-    from heterophily.views.search_progress import Display
 
     graph = open_graph(options.source, nodes=options.nodes)
-    with Display(options.trials) as display:
+    with TrialProgress(options.trials) as display:
         result = search(
             options.model,
             graph,

@@ -1,20 +1,64 @@
-"""What a benchmark shows while it runs: a live bar on a terminal, one line per run elsewhere."""
+"""Progress of runs and of trials: a bar on a terminal, and one line per result elsewhere."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typing_extensions import override
 
 from heterophily.runs.job import Job
 from heterophily.runs.record import Record
 from heterophily.runs.worker import Outcome
+from heterophily.search.result import TrialResult
 
 
-class Display:
-    """Cells done, running and failed, and the time left, measured by what cells cost."""
+class ProgressDisplay:
+    """A bar that is updated on a terminal, or lines that are printed elsewhere."""
+
+    def __init__(self, *, total: float, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.live = sys.stderr.isatty() and not quiet
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:.0f} % of the work,"),
+            TimeElapsedColumn(),
+            TextColumn("elapsed,"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+        )
+        self.bar = Progress(*columns, console=Console(stderr=True), disable=not self.live)
+        self.task = self.bar.add_task(self.text, total=total)
+
+    @property
+    def text(self) -> str:
+        """The text in front of the bar."""
+        return ""
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.bar.stop()
+
+    def advance(self, amount: float) -> None:
+        """Move the bar forward and update its text."""
+        self.bar.update(self.task, advance=amount, description=self.text)
+
+    def print_line(self, text: str) -> None:
+        """Print a line above the bar, or to stderr if there is no terminal."""
+        if self.live:
+            self.bar.console.print(text, markup=False, highlight=False)
+        elif not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+
+class RunProgress(ProgressDisplay):
+    """The number of finished, running, and failed runs. The bar measures their cost."""
 
     def __init__(
         self,
@@ -24,57 +68,36 @@ class Display:
         workers: int,
         quiet: bool = False,
     ) -> None:
-        self.total, self.workers, self.quiet = len(finished) + len(pending), workers, quiet
+        self.total, self.workers = len(finished) + len(pending), workers
         self.done = sum(record.done for record in finished)
         self.failed = len(finished) - self.done
-        self.live = sys.stderr.isatty() and not quiet
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:.0f} % of the work,"),
-            TimeElapsedColumn(),
-            TextColumn("gone,"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-        )
-        console = Console(stderr=True)
-        self.bar = Progress(*columns, console=console, disable=not self.live)
-        self.task = self.bar.add_task(
-            self._progress_text(), total=sum(c.cost for c in pending) or 1
-        )
+        super().__init__(total=sum(job.cost for job in pending) or 1, quiet=quiet)
 
-    def __enter__(self) -> "Display":
-        self.bar.start()
-        if not self.live and not self.quiet:
-            old = f", {self.failed} failed before" if self.failed else ""
-            self._line(f"{self.done} of {self.total} runs are there already{old}")
-        return self
-
-    def __exit__(self, *reason: Any) -> None:
-        self.bar.stop()
-
-    def update(self, outcome: Outcome) -> None:
-        """Take note of an outcome."""
-        if outcome.status in ("busy", "stopped"):
-            return
-        good = outcome.record is not None and outcome.record.done
-        self.done, self.failed = self.done + good, self.failed + (not good)
-        self.bar.update(self.task, advance=outcome.job.cost, description=self._progress_text())
-        if not self.quiet and (not self.live or not good):
-            self._line(f"[{self.done + self.failed}/{self.total}] {format_outcome(outcome)}")
-
-    def _progress_text(self) -> str:
+    @property
+    @override
+    def text(self) -> str:
         left = self.total - self.done - self.failed
         running = min(self.workers, left)
         return (
-            f"{self.done} done, {running} running, {self.failed} failed, {left - running} to come"
+            f"{self.done} done, {running} running, {self.failed} failed, {left - running} pending"
         )
 
-    def _line(self, text: str) -> None:
-        if self.live:
-            self.bar.console.print(text, markup=False, highlight=False)
-        else:
-            print(text, file=sys.stderr, flush=True)
+    @override
+    def __enter__(self) -> Self:
+        if not self.live:
+            failed = f", {self.failed} failed earlier" if self.failed else ""
+            self.print_line(f"{self.done} of {self.total} runs are already finished{failed}")
+        return super().__enter__()
+
+    def update(self, outcome: Outcome) -> None:
+        """Show the outcome of a job."""
+        if outcome.status in ("busy", "stopped"):
+            return
+        done = outcome.record is not None and outcome.record.done
+        self.done, self.failed = self.done + done, self.failed + (not done)
+        self.advance(outcome.job.cost)
+        if not self.live or not done:
+            self.print_line(f"[{self.done + self.failed}/{self.total}] {format_outcome(outcome)}")
 
 
 @contextmanager
@@ -82,15 +105,15 @@ def show_progress(
     finished: Sequence[Record], pending: Sequence[Job], workers: int
 ) -> Iterator[Callable[[Outcome], None]]:
     """Open a display, and return the function that shows an outcome."""
-    with Display(finished, pending, workers=workers) as display:
+    with RunProgress(finished, pending, workers=workers) as display:
         yield display.update
 
 
 def format_outcome(outcome: Outcome) -> str:
-    """One line on what became of a cell."""
+    """Describe the outcome of a job in one line."""
     record = outcome.record
     if record is None or outcome.status:
-        return f"{outcome.job}: its record could not be written, {outcome.reason}"
+        return f"{outcome.job}: cannot write its record, {outcome.reason}"
     if not record.done:
         last = (record.reason.strip().splitlines() or [""])[-1]
         return f"{outcome.job}: failed ({record.status}), {last}"
@@ -99,3 +122,56 @@ def format_outcome(outcome: Outcome) -> str:
         f"{outcome.job}: test {record.score():.2%}, validation {record.score('val'):.2%}, "
         f"{run['n_epochs']} epochs in {run['seconds']:.1f} s"
     )
+
+
+class TrialProgress(ProgressDisplay):
+    """The number of finished and failed trials, and the best value."""
+
+    def __init__(self, total: int, *, quiet: bool = False) -> None:
+        self.total, self.done, self.failed, self.best = total, 0, 0, -1.0
+        super().__init__(total=total, quiet=quiet)
+
+    @property
+    @override
+    def text(self) -> str:
+        return f"{self.done} of {self.total} trials{self._summary}"
+
+    @property
+    def _summary(self) -> str:
+        failed = f", {self.failed} failed" if self.failed else ""
+        return failed + ("" if self.best < 0 else f", best {self.best:.2%}")
+
+    def start(self, trials: Sequence[TrialResult]) -> None:
+        """Show the trials that exist."""
+        self.done = len(trials)
+        self.failed = sum(trial.state == "failed" for trial in trials)
+        self.best = max((t.value or -1.0 for t in trials if t.state == "done"), default=-1.0)
+        self.advance(self.done)
+        if trials:
+            self.print_line(
+                f"{self.done} of {self.total} trials are already finished{self._summary}"
+            )
+
+    def update(self, trial: TrialResult, *, n_splits: int) -> None:
+        """Show a finished trial."""
+        self.done += 1
+        self.failed += trial.state == "failed"
+        value = trial.value if trial.state == "done" and trial.value is not None else -1.0
+        is_best = value > self.best
+        self.best = max(value, self.best)
+        self.advance(1)
+        if not self.live or is_best or trial.state == "failed":
+            mark = ", the best so far" if is_best else ""
+            line = format_trial(trial, n_splits=n_splits)
+            self.print_line(f"[{self.done}/{self.total}] {line}{mark}")
+
+
+def format_trial(trial: TrialResult, *, n_splits: int) -> str:
+    """Describe a finished trial in one line."""
+    start = f"trial {trial.number}: "
+    if trial.state == "failed":
+        return f"{start}failed, {trial.reason.strip().splitlines()[-1]}"
+    if trial.state == "pruned":
+        after = f"pruned after {len(trial.accuracies)} of {n_splits} splits"
+        return f"{start}{after}, validation {trial.value:.2%}, {trial.seconds:.1f} s"
+    return f"{start}validation {trial.value:.2%}, {trial.seconds:.1f} s"
