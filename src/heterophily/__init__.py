@@ -1,10 +1,10 @@
-"""Graph neural networks where connected nodes differ.
+"""Graph neural networks for graphs whose connected nodes differ.
 
-The public names load on first use, so that `import heterophily` and the command line start at once.
+The public names are imported on first use, so that `import heterophily` and the command line start quickly.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from heterophily.analysis.audit import Audit as Audit
@@ -58,7 +58,7 @@ _LAZY_IMPORTS = {
 __all__ = ["__version__", *_LAZY_IMPORTS]  # noqa: PLE0604
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _LAZY_IMPORTS:
         raise AttributeError(f"module 'heterophily' has no attribute {name!r}")
     return getattr(import_module(f"heterophily.{_LAZY_IMPORTS[name]}"), name)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from heterophily.core.errors import unknown_name
 from heterophily.core.sparse import Matrix, Pattern
-from heterophily.core.split import PARTS, Split
+from heterophily.core.split import PARTS, Split, as_split
 from heterophily.core.types import PathLike
 from heterophily.core.validation import (
     ArrayInput,
@@ -82,9 +82,12 @@ class Graph:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
         check_graph(self)
 
+    @property
+    def _fields(self) -> dict[str, object]:
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
     def __getstate__(self) -> dict[str, object]:
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {**fields, "splits": dict(self.splits)}
+        return {**self._fields, "splits": dict(self.splits)}
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
         for name, value in state.items():
@@ -135,7 +138,7 @@ class Graph:
             features=torch.zeros(n, 0) if x is None else x,
             labels=y,
             n_classes=(int(y.max()) + 1 if n else 0) if n_classes is None else n_classes,
-            splits={key: _as_split(value) for key, value in (splits or {}).items()},
+            splits={key: as_split(value) for key, value in (splits or {}).items()},
             name=name,
             node_ids=None if node_ids is None else tuple(map(str, node_ids)),
             class_names=None if class_names is None else tuple(map(str, class_names)),
@@ -191,10 +194,7 @@ class Graph:
         return _sha256(f"{self.n_nodes} {self.n_features} {len(patterns)}", [*arrays, values])
 
     def with_labels_only(self, nodes: Tensor) -> "Graph":
-        """Return a copy with the labels of these nodes only, so that no other label can leak.
-
-        The copy shares everything that was computed from edges and features.
-        """
+        """Return a copy with the labels of these nodes only. It shares all other results."""
         labels = torch.full_like(self.labels, -1)
         labels[nodes] = self.labels[nodes]
         result = self.replace(labels=labels, splits={})
@@ -221,10 +221,9 @@ class Graph:
 
     def replace(self, **changes: object) -> "Graph":
         """Return a copy with some fields changed. Only the changed fields are validated."""
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        if unknown := changes.keys() - fields.keys():
+        if unknown := changes.keys() - self._fields.keys():
             raise TypeError(f"a graph has no field {', '.join(sorted(unknown))}")
-        return Graph._from_validated({**fields, **changes}, check=changes)
+        return Graph._from_validated({**self._fields, **changes}, check=changes)
 
     @classmethod
     def _from_validated(cls, fields: Mapping[str, object], check: Collection[str] = ()) -> "Graph":
@@ -236,8 +235,8 @@ class Graph:
 
     def to(self, device: torch.device | str) -> "Graph":
         """Return a copy on another device. Splits stay on the CPU."""
-        moved = {key: getattr(self, key).to(device) for key in ("adjacency", "features", "labels")}
-        return self.replace(**moved)
+        parts = {"adjacency": self.adjacency, "features": self.features, "labels": self.labels}
+        return self.replace(**{name: part.to(device) for name, part in parts.items()})
 
     def __repr__(self) -> str:
         sizes = f"{self.n_nodes} nodes, {self.n_edges} edges as stored"
@@ -297,20 +296,15 @@ class Graph:
 
     def to_scipy(self) -> "sp.csr_array":
         """Return the edges as stored, as a SciPy array of ones."""
-        ones = torch.ones(self.n_edges)
-        return Matrix(self.adjacency, ones).to_scipy().copy()
+        return Matrix(self.adjacency, torch.ones(self.n_edges)).to_scipy().copy()
 
     @classmethod
     def from_files(cls, path: PathLike, *, nodes: PathLike | None = None) -> "Graph":
         r"""Read a graph from files.
 
-        Parameters
-        ----------
-        path
-            Folder with ``edges.csv`` and ``nodes.csv``, an edge table, or an ``.npz``, ``.graphml``, or
-            ``.safetensors`` file. Tables can also be ``.tsv`` or ``.parquet`` files.
-        nodes
-            Node table that belongs to an edge table.
+        The path is a folder with ``edges.csv`` and ``nodes.csv``, an edge table, to which a table of `nodes`
+        may belong, or an ``.npz``, ``.graphml``, or ``.safetensors`` file. Tables can also be ``.tsv`` or
+        ``.parquet`` files.
 
         Examples
         --------
@@ -347,10 +341,6 @@ class Graph:
         from heterophily.core.files import load_graph
 
         return load_graph(path, mmap=mmap)
-
-
-def _as_split(value: Split | Sequence[ArrayInput]) -> Split:
-    return value if isinstance(value, Split) else Split.from_nodes(*value)
 
 
 def _sha256(header: str, arrays: Sequence[Tensor]) -> str:

@@ -1,5 +1,6 @@
 """Which nodes to train on, to validate on, and to test on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -57,3 +58,8 @@ class Split:
         mask = torch.zeros(n_nodes, dtype=torch.bool)
         mask[self.parts[part]] = True
         return mask
+
+
+def as_split(value: Split | Sequence[ArrayInput]) -> Split:
+    """Return a split, given one or its nodes for train, val, and test."""
+    return value if isinstance(value, Split) else Split.from_nodes(*value)
