@@ -23,7 +23,6 @@ LIMITS = {
     "runs": 2,
     "search": 47,
     "studies": 63,
-    "training": 10,
     "views": 53,
 }
 

@@ -80,7 +80,7 @@ def test_a_loaded_classifier_predicts_on_a_graph_that_is_passed(graph, tmp_path)
     model = fitted(graph)
     again = NodeClassifier.load(model.save(tmp_path))
     np.testing.assert_array_equal(model.predict(), again.predict(graph))
-    with pytest.raises(HeterophilyError, match="no graph of its own; pass one"):
+    with pytest.raises(HeterophilyError, match="a loaded classifier has no graph; pass one"):
         again.predict()
 
 

@@ -141,7 +141,7 @@ def confusion_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
 
 def degree_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
     """Return the accuracy in fifths of the nodes by degree."""
-    nodes, predicted = scored_nodes(fitted, graph), fitted.predict()
+    nodes, predicted = scored_nodes(fitted, graph), fitted.predict_proba().argmax(axis=1)
     bars: dict[str, float] = {}
     for group in degree_groups(graph.degrees, torch.from_numpy(np.asarray(nodes))):
         if len(group):

@@ -112,7 +112,8 @@ def score_rows(fitted: NodeClassifier) -> list[list[str]]:
 
 def class_rows(fitted: NodeClassifier, graph: Graph) -> list[list[str]]:
     """Class, labelled and predicted nodes, and how sure the model is of them; the first row is the head."""
-    predicted, sure = fitted.predict(), fitted.predict_proba().max(axis=1)
+    probabilities = fitted.predict_proba()
+    predicted, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     labels = graph.labels.numpy()
     rows = [["class", "labelled", "predicted", "of them unlabelled", "mean probability"]]
     for k, name in enumerate(fitted.class_names_):
