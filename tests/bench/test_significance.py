@@ -75,12 +75,12 @@ def test_differences_without_spread(differences, expected):
 
 @pytest.mark.parametrize("differences", [[], [1.0]])
 def test_a_single_split_tells_nothing(differences):
-    with pytest.raises(HeterophilyError, match=f"two splits or more, got {len(differences)}"):
+    with pytest.raises(HeterophilyError, match=f"at least two splits, got {len(differences)}"):
         corrected_t_test(differences)
 
 
 def test_a_negative_ratio_is_refused():
-    with pytest.raises(HeterophilyError, match=r"n_test / n_train, got -0\.1"):
+    with pytest.raises(HeterophilyError, match=r"must not be negative, got -0\.1"):
         corrected_t_test([1.0, 2.0], test_to_train=-0.1)
 
 

@@ -97,7 +97,7 @@ def test_chosen_models_and_datasets_keep_the_callers_order(small):
     assert table.models == ("gcn", "cmgnn")
     assert table.datasets == ("pubmed", "actor")
     assert {entry.model for entry in table} == {"gcn", "cmgnn"}
-    assert table.entries["cmgnn", "actor"].place == 1
+    assert table.entries["cmgnn", "actor"].position == 1
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_chosen_models_and_datasets_keep_the_callers_order(small):
     [
         ({"models": ["gnc"]}, 'unknown model in these results "gnc"; did you mean "gcn"'),
         ({"datasets": ["actr"]}, 'unknown dataset in these results "actr"; did you mean "actor"'),
-        ({"models": []}, "no model is chosen; name some"),
+        ({"models": []}, "expected at least one model; name one"),
         ({"metric": "f1"}, 'unknown metric of mlp on actor "f1"; available: accuracy, macro_f1'),
         ({"metric": "macro_f1", "against": True}, "the paper reports only accuracy, not macro_f1"),
     ],
@@ -129,9 +129,14 @@ def test_another_metric(small):
 def test_failed_and_missing_cells(small):
     table = build_table(small)
     failed, missing = table.entries["gcn", "flickr"], table.entries["mlp", "flickr"]
-    assert (failed.mean, failed.n, failed.failed, failed.mark) == (None, 0, {"memory": 3}, "OOM")
-    assert (missing.mean, missing.n, missing.failed, missing.mark) == (None, 0, {}, "–")
-    assert (failed.rank, failed.place, failed.level) == (None, 0, None)
+    assert (failed.mean, failed.n, failed.failed, failed.failure_label) == (
+        None,
+        0,
+        {"memory": 3},
+        "OOM",
+    )
+    assert (missing.mean, missing.n, missing.failed, missing.failure_label) == (None, 0, {}, "–")
+    assert (failed.rank, failed.position, failed.not_significantly_worse) == (None, 0, None)
 
 
 @pytest.mark.parametrize(
@@ -185,12 +190,12 @@ def test_a_run_counts_once_a_finished_one_before_a_failed_one():
 
 def test_places_and_ranks_of_a_dataset(small):
     table = build_table(small)
-    assert [(e.model, e.place, e.rank) for e in table.column("pubmed")] == [
+    assert [(e.model, e.position, e.rank) for e in table.column("pubmed")] == [
         ("mlp", 0, 3.0),
         ("gcn", 1, 1.0),
         ("cmgnn", 2, 2.0),
     ]
-    assert [e.place for e in table.column("actor")] == [2, 0, 1]
+    assert [e.position for e in table.column("actor")] == [2, 0, 1]
 
 
 def test_scores_that_look_alike_share_a_place():
@@ -201,7 +206,7 @@ def test_scores_that_look_alike_share_a_place():
         *cell("gcnii", "actor", 34.0),
     ]
     table = build_table(records)
-    assert [e.place for e in table.column("actor")] == [1, 1, 2, 0]
+    assert [e.position for e in table.column("actor")] == [1, 1, 2, 0]
     assert [e.rank for e in table.column("actor")] == [2.0, 1.0, 3.0, 4.0]
     equal = build_table([*cell("mlp", "actor", 36.0), *cell("gcn", "actor", 36.0)])
     assert [e.rank for e in equal.column("actor")] == [1.5, 1.5]
@@ -226,7 +231,7 @@ def test_a_method_with_fewer_runs_has_no_place_and_is_ranked_on_shared_runs():
         *cell("cmgnn", "actor", 88.0),
     ]
     table = build_table(records)
-    assert [e.place for e in table.column("actor")] == [1, 2, 0]
+    assert [e.position for e in table.column("actor")] == [1, 2, 0]
     assert [e.rank for e in table.column("actor")] == [1.0, 2.0, 3.0]
     assert [c.other for c in table.comparisons["actor"]] == ["gcn"]
     assert table.untested == {"actor": ["cmgnn"]}
@@ -244,9 +249,11 @@ def test_methods_that_share_no_run_have_no_rank():
 def test_what_is_left_out_is_counted():
     old = [record(split=i, settings={"width": 3}, finished="2029-01-01") for i in range(5)]
     table = build_table([*old, record(), record("mlp", "pubmed")])
-    assert table.left_out == 5
-    assert "5 records of other settings, graphs or versions are left out" in spelled(table, "text")
-    assert build_table([*old, record(), record("mlp", "pubmed")], datasets=["pubmed"]).left_out == 0
+    assert table.n_excluded == 5
+    assert "5 records of other settings, graphs, or versions are excluded" in spelled(table, "text")
+    assert (
+        build_table([*old, record(), record("mlp", "pubmed")], datasets=["pubmed"]).n_excluded == 0
+    )
 
 
 def test_significance_is_that_of_the_paired_test(small):
@@ -260,10 +267,10 @@ def test_significance_is_that_of_the_paired_test(small):
     for one, other in zip(table.comparisons["actor"], expected, strict=True):
         assert (one.best, one.other) == ("cmgnn", other.other)
         assert one.p_holm == pytest.approx(other.p_holm)
-    assert [e.level for e in table.column("actor")] == [True, False, None]
+    assert [e.not_significantly_worse for e in table.column("actor")] == [True, False, None]
     assert "flickr" not in table.comparisons
     strict = build_table(small, alpha=1e-9)
-    assert [e.level for e in strict.column("actor")] == [True, True, None]
+    assert [e.not_significantly_worse for e in strict.column("actor")] == [True, True, None]
 
 
 def test_sizes_of_the_splits_come_from_the_records_or_are_the_papers(small):

@@ -265,7 +265,7 @@ def test_the_module_is_a_command(monkeypatch, tmp_path, runs):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [([], "usage: "), (["nowhere"], "no results in nowhere")]
+    ("words", "said"), [([], "usage: "), (["nowhere"], "nowhere does not contain results")]
 )
 def test_the_command_ends_with_a_sentence(words, said):
     with pytest.raises(SystemExit, match=said):

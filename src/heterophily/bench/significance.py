@@ -1,16 +1,17 @@
-"""Which differences between methods are more than luck: on one dataset, and over several.
+"""Significance of differences between methods, on one dataset and over several.
 
-On one dataset, the corrected resampled t-test of Nadeau and Bengio (2003). The splits of one graph share
-nodes, so that their differences d_1 .. d_n are not independent and the plain paired test is too sure:
+On one dataset, the corrected resampled t-test of Nadeau and Bengio (2003) is used. The splits of one graph
+share nodes, so their differences d_1 .. d_n are not independent, and the plain paired test rejects too often:
 
     t = mean(d) / sqrt((1/n + n_test/n_train) var(d)),   n - 1 degrees of freedom, two-sided
 
-The best method is compared with every other one; Holm's correction (1979) makes up for their number.
-Over datasets, Friedman's test on ranks, then Nemenyi's critical difference of average ranks (Demšar 2006):
+The best method is compared with every other one, and Holm's correction (1979) accounts for their number.
+Over datasets, Friedman's test on ranks is followed by Nemenyi's critical difference of average ranks
+(Demšar 2006):
 
     CD = q_α sqrt(k (k + 1) / (6 N)),   k methods, N datasets, q_α of the studentized range / sqrt(2)
 
-Only paired runs count: those with the same split and the same seed.
+Only paired runs are compared: those with the same split and the same seed.
 """
 
 import math
@@ -22,6 +23,7 @@ import numpy as np
 from scipy import stats
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.types import FloatArray
 
 ALPHA = 0.05
 TEST_TO_TRAIN = 0.2 / 0.48  # of the paper's splits: 48 % train, 32 % validation, 20 % test
@@ -31,7 +33,7 @@ Scores = Mapping[tuple[str, int], float]  # score of a method per split and seed
 
 @dataclass(frozen=True)
 class Comparison:
-    """The best method of a dataset against another one."""
+    """Comparison of the best method on a dataset with another one."""
 
     best: str
     other: str
@@ -42,13 +44,13 @@ class Comparison:
     p_holm: float
 
     def significant(self, alpha: float = ALPHA) -> bool:
-        """Whether the other method is worse by more than luck."""
+        """Return whether the other method is significantly worse."""
         return self.difference > 0 and self.p_holm <= alpha
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Average ranks over datasets, 1 is best, and what may be concluded from them."""
+    """Average ranks over datasets, where 1 is best, and their tests of significance."""
 
     ranks: dict[str, float]  # in ascending order
     datasets: tuple[str, ...]
@@ -59,49 +61,49 @@ class Ranking:
 
     @property
     def cliques(self) -> list[tuple[str, ...]]:
-        """The largest groups of methods whose average ranks lie closer than the critical difference."""
+        """The largest groups of methods whose average ranks differ by less than the critical difference."""
         names, ranks = list(self.ranks), list(self.ranks.values())
-        found: list[tuple[str, ...]] = []
+        cliques: list[tuple[str, ...]] = []
         end = 0
         for i, low in enumerate(ranks):
             j = max(j for j, high in enumerate(ranks) if high - low < self.critical_difference)
             if j > max(end, i):
-                found.append(tuple(names[i : j + 1]))
+                cliques.append(tuple(names[i : j + 1]))
             end = max(end, j)
-        return found
+        return cliques
 
 
 def against_best(
     scores: Mapping[str, Scores], *, test_to_train: float = TEST_TO_TRAIN
 ) -> list[Comparison]:
-    """Compare the best method with every other that shares two splits or more with it.
+    """Compare the best method with every other method that shares at least two splits with it.
 
-    The best has the highest mean of those with the most runs: fewer may have been the easier ones. Runs of
-    one split with several seeds are averaged first: they are no further splits.
+    The best method has the highest mean of those with the most runs, because fewer runs may be the easier
+    ones. Runs of one split with several seeds are averaged first, because they are not separate splits.
     """
     finished = {model: runs for model, runs in scores.items() if runs}
     if len(finished) < 2:
         raise HeterophilyError(
-            f"a comparison needs two methods with finished runs, got {_listed(finished)}; run more methods"
+            f"a comparison needs two methods with finished runs, got {_join(finished)}; run more methods"
         )
     best = max(finished, key=lambda m: (len(finished[m]), fmean(finished[m].values())))
-    found = []
+    rows = []
     for other, runs in finished.items():
         differences = paired_differences(finished[best], runs)
         if other != best and len(differences) >= 2:
             t, p = corrected_t_test(differences, test_to_train=test_to_train)
-            found.append((other, len(differences), fmean(differences), t, p))
-    if not found:
+            rows.append((other, len(differences), fmean(differences), t, p))
+    if not rows:
         raise HeterophilyError(
             f"no method shares two splits with {best}, the best one; a test needs runs of the same splits "
             "and seeds, so run more splits"
         )
-    adjusted = holm([p for *_, p in found])
-    return [Comparison(best, *row, q) for row, q in zip(found, adjusted, strict=True)]
+    adjusted = holm([p for *_, p in rows])
+    return [Comparison(best, *row, q) for row, q in zip(rows, adjusted, strict=True)]
 
 
 def paired_differences(one: Scores, other: Scores) -> list[float]:
-    """Differences per split, over the runs with the same split and seed, seeds averaged."""
+    """Return the difference per split over runs with the same split and seed, averaged over seeds."""
     splits: dict[str, list[float]] = {}
     for split, seed in one:
         if (split, seed) in other:
@@ -113,7 +115,7 @@ def paired_differences(one: Scores, other: Scores) -> list[float]:
 def corrected_t_test(
     differences: Sequence[float], *, test_to_train: float = TEST_TO_TRAIN
 ) -> tuple[float, float]:
-    """The t statistic and two-sided p of the corrected resampled t-test.
+    """Return the t statistic and the two-sided p-value of the corrected resampled t-test.
 
     >>> t, p = corrected_t_test([1.0, 2.0, 3.0], test_to_train=2 / 3)
     >>> round(t, 6), round(p, 4)
@@ -121,42 +123,44 @@ def corrected_t_test(
     """
     n = len(differences)
     if n < 2:
-        raise HeterophilyError(f"a t-test needs two splits or more, got {n}; run more splits")
+        raise HeterophilyError(f"a t-test needs at least two splits, got {n}; run more splits")
     if test_to_train < 0:
-        raise HeterophilyError(f"test_to_train is n_test / n_train, got {test_to_train}")
+        raise HeterophilyError(
+            f"test_to_train (n_test / n_train) must not be negative, got {test_to_train}"
+        )
     mean = fmean(differences)
     error = math.sqrt((1 / n + test_to_train) * variance(differences))
-    if error <= 1e-12 * abs(mean):  # the same difference on every split, but for rounding
+    if error <= 1e-12 * abs(mean):  # the same difference on every split, up to rounding
         return (math.copysign(math.inf, mean), 0.0) if mean else (0.0, 1.0)
     t = mean / error
     return t, float(2 * stats.t.sf(abs(t), n - 1))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p: the i-th smallest times m - i + 1, never below a smaller one's, at most 1.
+    """Return Holm's adjusted p-values: the i-th smallest times m - i + 1, monotone and at most 1.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    adjusted, floor = [0.0] * len(p_values), 0.0
+    adjusted, minimum = [0.0] * len(p_values), 0.0
     for position, i in enumerate(order):
-        floor = max(floor, min(1.0, (len(p_values) - position) * p_values[i]))
-        adjusted[i] = floor
+        minimum = max(minimum, min(1.0, (len(p_values) - position) * p_values[i]))
+        adjusted[i] = minimum
     return adjusted
 
 
 def rank_over_datasets(
     scores: Mapping[str, Mapping[str, Scores]], *, alpha: float = ALPHA
 ) -> Ranking:
-    """Friedman and Nemenyi over the datasets on which all methods share a run; `scores[dataset][model]`."""
+    """Return Friedman's and Nemenyi's tests over the datasets on which all methods share a run."""
     models = list(dict.fromkeys(model for rows in scores.values() for model in rows))
     means = {name: paired_means(rows, models) for name, rows in scores.items()}
     shared = {name: row for name, row in means.items() if row is not None}
     if len(models) < 3 or len(shared) < 2:
         raise HeterophilyError(
             f"Friedman's test needs three methods and two datasets on which all of them share runs, got "
-            f"{len(models)} and {len(shared)}; run more, or choose models and datasets that are complete"
+            f"{len(models)} and {len(shared)}; run more, or choose complete models and datasets"
         )
     table = np.array(list(shared.values()))  # (N, k)
     ranks = stats.rankdata(-table, axis=1).mean(axis=0)
@@ -173,23 +177,23 @@ def rank_over_datasets(
 
 
 def critical_difference(n_models: int, n_datasets: int, *, alpha: float = ALPHA) -> float:
-    """Nemenyi's critical difference of average ranks."""
+    """Return Nemenyi's critical difference of average ranks."""
     q = float(stats.studentized_range.ppf(1 - alpha, n_models, np.inf)) / math.sqrt(2)
     return q * math.sqrt(n_models * (n_models + 1) / (6 * n_datasets))
 
 
-def _friedman(table: np.ndarray) -> tuple[float, float]:
-    if (table == table[:, :1]).all():  # all methods alike everywhere: SciPy divides 0 by 0
+def _friedman(table: FloatArray) -> tuple[float, float]:
+    if (table == table[:, :1]).all():  # all methods are equal on all datasets: SciPy divides 0 by 0
         return 0.0, 1.0
-    found = stats.friedmanchisquare(*table.T)
-    return float(found.statistic), float(found.pvalue)
+    result = stats.friedmanchisquare(*table.T)
+    return float(result.statistic), float(result.pvalue)
 
 
 def paired_means(rows: Mapping[str, Scores], models: Sequence[str]) -> list[float] | None:
-    """Means over the runs that all models have, or None if there is no such run."""
+    """Return means over the runs that all models have, or None if there is no such run."""
     runs = set.intersection(*(set(rows.get(model, ())) for model in models)) if models else set()
     return [fmean(rows[model][run] for run in sorted(runs)) for model in models] if runs else None
 
 
-def _listed(names: Mapping[str, object]) -> str:
+def _join(names: Mapping[str, object]) -> str:
     return ", ".join(names) or "none"

@@ -1,15 +1,14 @@
-"""From records to the benchmark's table, as plain data: means, failures, places, ranks, significance.
+"""The table of the benchmark as plain data: means, failures, positions, ranks, and significance.
 
-Scores are in percent; `std` is the sample standard deviation over runs, with n - 1 in the denominator.
-A mean over the ten runs of the paper counts as reproduced unless it is below the published one by more than
-max(0.3, published std / 4).
+Scores are in percent. `std` is the sample standard deviation over runs, with n - 1 in the denominator.
+A mean over the ten runs of the paper is treated as reproduced unless it is below the published mean by more
+than max(0.3, published std / 4).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import Any
 
 from scipy.stats import rankdata
 
@@ -24,42 +23,41 @@ from heterophily.bench.significance import (
     rank_over_datasets,
 )
 from heterophily.core.errors import HeterophilyError, unknown_name
+from heterophily.core.types import JsonObject
 from heterophily.data import published as paper
 from heterophily.data.published import Published
 from heterophily.runs.record import Record, latest
 from heterophily.training.metrics import DEFAULT_METRIC
 
-MARKS = {"memory": "OOM", "time": "time", "error": "error"}  # other failures are run again
+FAILURE_LABELS = {"memory": "OOM", "time": "time", "error": "error"}  # other failures run again
 MISSING = "–"
-DIGITS = 2  # decimals shown; scores that look alike share a place
-LEAST_TOLERANCE = 0.3  # percentage points
+DIGITS = 2  # decimals shown; scores that are equal after rounding share a position
+MIN_TOLERANCE = 0.3  # percentage points
 PAPER_RUNS = 10
 PUBLISHED_METRIC = DEFAULT_METRIC.name  # the only metric that the paper reports
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a method on a dataset."""
+    """The results of a method on a dataset."""
 
     model: str
     dataset: str
     mean: float | None = None
     std: float | None = None  # None also for a single run
     n: int = 0  # finished runs
-    planned: int = 0  # runs that some method of the table, or the paper, has on this dataset
+    planned: int = 0  # runs that any method of the table, or the paper, has on this dataset
     failed: Mapping[str, int] | None = None  # number of runs per kind of failure
-    rank: float | None = None  # on this dataset, over shared runs; equals share an average
-    place: int = 0  # 1 best, 2 second of the methods with the most runs, 0 any other
-    level: bool | None = (
-        None  # not significantly worse than the best; None: the best, or not tested
-    )
+    rank: float | None = None  # on this dataset, over shared runs; ties have their average rank
+    position: int = 0  # 1 best, 2 second of the methods with the most runs, 0 any other
+    not_significantly_worse: bool | None = None  # None for the best method, or if not tested
     published: Published | None = None
 
     @property
-    def mark(self) -> str:
-        """What stands in the table instead of a number."""
+    def failure_label(self) -> str:
+        """The text that the table shows instead of a number."""
         kinds = self.failed or {}
-        return next((mark for kind, mark in MARKS.items() if kind in kinds), MISSING)
+        return next((label for kind, label in FAILURE_LABELS.items() if kind in kinds), MISSING)
 
     @property
     def partial(self) -> bool:
@@ -75,20 +73,20 @@ class Entry:
 
     @property
     def verdict(self) -> bool | None:
-        """Whether the published mean is reproduced; None where there is nothing to compare yet."""
+        """Whether the published mean is reproduced; None if there is nothing to compare yet."""
         if self.difference is None or self.partial:
             return None
         return self.difference >= -self.tolerance - 1e-9
 
     @property
     def tolerance(self) -> float:
-        """How far below the published mean still counts as reproduced."""
+        """The largest difference below the published mean that is treated as reproduced."""
         std = self.published.std if self.published else None
-        return max(LEAST_TOLERANCE, (std or 0.0) / 4)
+        return max(MIN_TOLERANCE, (std or 0.0) / 4)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The entry as plain data; what the paper has where it is compared."""
-        facts: dict[str, Any] = {
+    def to_dict(self) -> JsonObject:
+        """Return the entry as plain data, with the published result if it is compared."""
+        facts: JsonObject = {
             "model": self.model,
             "dataset": self.dataset,
             "mean": self.mean,
@@ -96,8 +94,8 @@ class Entry:
             "n": self.n,
             "failed": dict(self.failed or {}),
             "rank": self.rank,
-            "place": self.place,
-            "not_significantly_worse": self.level,
+            "place": self.position,
+            "not_significantly_worse": self.not_significantly_worse,
         }
         if self.published is None:
             return facts
@@ -113,7 +111,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """Methods × datasets, with everything that is printed beside."""
+    """Methods × datasets, with ranks and tests of significance."""
 
     metric: str
     models: tuple[str, ...]
@@ -121,29 +119,29 @@ class Table:
     entries: Mapping[tuple[str, str], Entry]
     average_ranks: Mapping[str, float]  # empty if no dataset has all methods
     ranked: tuple[str, ...]  # the datasets that all methods have, over which ranks are averaged
-    comparisons: Mapping[str, Sequence[Comparison]]  # per dataset, where it could be tested
+    comparisons: Mapping[str, Sequence[Comparison]]  # per dataset that can be tested
     ranking: Ranking | None  # None: see `unranked`
     unranked: str  # why there is no test over datasets
     test_to_train: Mapping[str, float]  # per dataset
     alpha: float
-    against: bool  # whether the paper's numbers stand beside
-    left_out: int  # records of other settings, graphs or versions than those that are shown
+    against: bool  # whether the results are compared with the paper's
+    n_excluded: int  # number of records of other settings, graphs, or versions than those shown
 
     @property
     def untested(self) -> dict[str, list[str]]:
-        """Per dataset that was tested, the methods that share too few splits with the best."""
-        found = {}
-        for name, made in self.comparisons.items():
-            tested = {made[0].best, *(comparison.other for comparison in made)}
-            found[name] = [e.model for e in self.column(name) if e.n and e.model not in tested]
-        return found
+        """The methods that share too few splits with the best, per dataset that was tested."""
+        models = {}
+        for name, comparisons in self.comparisons.items():
+            tested = {comparisons[0].best, *(comparison.other for comparison in comparisons)}
+            models[name] = [e.model for e in self.column(name) if e.n and e.model not in tested]
+        return models
 
     def row(self, model: str) -> list[Entry]:
-        """The entries of a method, in the order of the datasets."""
+        """Return the entries of a method, in the order of the datasets."""
         return [self.entries[model, dataset] for dataset in self.datasets]
 
     def column(self, dataset: str) -> list[Entry]:
-        """The entries of a dataset, in the order of the methods."""
+        """Return the entries of a dataset, in the order of the methods."""
         return [self.entries[model, dataset] for model in self.models]
 
     def __iter__(self) -> Iterator[Entry]:
@@ -159,95 +157,114 @@ def build_table(
     against: bool = False,
     alpha: float = ALPHA,
 ) -> Table:
-    """The table of a metric on the test nodes; `against` puts the paper's accuracy beside."""
+    """Return the table of a metric on the test nodes. `against` compares it with the paper's accuracy."""
     if against and metric != PUBLISHED_METRIC:
         raise HeterophilyError(
             f"the paper reports only {PUBLISHED_METRIC}, not {metric}; omit --metric or --against"
         )
-    known = list(records)
-    cells = latest(known)
+    records = list(records)
+    cells = latest(records)
     if not cells:
-        raise HeterophilyError("no records of runs, so no table; `heterophily bench` makes some")
-    rows = _chosen("model", models, {model for model, _ in cells}, paper.methods())
-    columns = _chosen("dataset", datasets, {name for _, name in cells}, paper.datasets())
-    shown = {(m, d): one_per_run(cells.get((m, d), ())) for m in rows for d in columns}
-    scores = {d: {m: _scores(shown[m, d], metric) for m in rows} for d in columns}
-    ratios = {d: _test_to_train([r for m in rows for r in shown[m, d]]) for d in columns}
-    comparisons = {}
-    entries: dict[tuple[str, str], Entry] = {}
-    for name in columns:
-        planned = len({(r.split, r.seed) for m in rows for r in shown[m, name]})
-        column = [_entry(m, name, shown[m, name], scores[name][m], planned) for m in rows]
-        comparisons[name] = _compared(scores[name], ratios[name])
-        for entry in _judged(_placed(column, scores[name]), comparisons[name], alpha):
-            beside = paper.accuracy(entry.model, name) if against else None
-            runs = max(planned, PAPER_RUNS) if beside else planned
-            entries[entry.model, name] = replace(entry, published=beside, planned=runs)
+        raise HeterophilyError("there are no records; create them with `heterophily bench`")
+    rows = _select("model", models, {model for model, _ in cells}, paper.methods())
+    columns = _select("dataset", datasets, {name for _, name in cells}, paper.datasets())
+    shown = {d: {m: one_per_run(cells.get((m, d), ())) for m in rows} for d in columns}
+    scores = {d: {m: _scores(shown[d][m], metric) for m in rows} for d in columns}
+    ratios = {d: _test_to_train([r for runs in shown[d].values() for r in runs]) for d in columns}
+    comparisons = {d: _compare(scores[d], ratios[d]) for d in columns}
+    entries = {
+        (entry.model, d): entry
+        for d in columns
+        for entry in _with_significance(
+            _column(d, shown[d], scores[d], against=against), comparisons[d], alpha
+        )
+    }
     ranked = tuple(d for d in columns if all(entries[m, d].rank for m in rows))
-    ranking, unranked = _ranked(scores, alpha)
     return Table(
-        metric=metric,
-        models=rows,
-        datasets=columns,
-        entries=entries,
-        average_ranks={m: fmean(entries[m, d].rank or 0.0 for d in ranked) for m in rows if ranked},
-        ranked=ranked,
-        comparisons={name: found for name, found in comparisons.items() if found},
-        ranking=ranking,
-        unranked=unranked,
-        test_to_train=ratios,
-        alpha=alpha,
-        against=against,
-        left_out=_left_out(known, cells, entries),
+        metric,
+        rows,
+        columns,
+        entries,
+        {m: fmean(entries[m, d].rank or 0.0 for d in ranked) for m in rows if ranked},
+        ranked,
+        {name: made for name, made in comparisons.items() if made},
+        *_rank(scores, alpha),
+        ratios,
+        alpha,
+        against,
+        _count_excluded(records, cells, entries),
     )
 
 
-def _left_out(
+def _column(
+    dataset: str,
+    records: Mapping[str, Sequence[Record]],
+    scores: Mapping[str, Scores],
+    *,
+    against: bool,
+) -> list[Entry]:
+    """Return the entries of a dataset, with their positions and the published results."""
+    planned = len({(r.split, r.seed) for runs in records.values() for r in runs})
+    entries = [_entry(m, dataset, records[m], scores[m], planned) for m in records]
+    column = _with_positions(entries, scores)
+    if not against:
+        return column
+    results = [paper.accuracy(model, dataset) for model in records]
+    counts = [max(planned, PAPER_RUNS) if result else planned for result in results]
+    return [
+        replace(entry, published=result, planned=n)
+        for entry, result, n in zip(column, results, counts, strict=True)
+    ]
+
+
+def _count_excluded(
     records: Iterable[Record],
     cells: Mapping[tuple[str, str], Sequence[Record]],
     entries: Mapping[tuple[str, str], Entry],
 ) -> int:
-    there = Counter((record.model, record.dataset) for record in records)
-    return sum(there[cell] - len(cells.get(cell, ())) for cell in entries)
+    counts = Counter((record.model, record.dataset) for record in records)
+    return sum(counts[cell] - len(cells.get(cell, ())) for cell in entries)
 
 
-def _chosen(
-    kind: str, wanted: Sequence[str] | None, known: set[str], order: Iterable[str]
+def _select(
+    kind: str, names: Sequence[str] | None, known: set[str], order: Iterable[str]
 ) -> tuple[str, ...]:
-    """The wanted names, or all: the paper's in its order, then the others by the alphabet."""
-    if wanted is None:
+    """Return the given names, or all: the paper's in its order, then the others in alphabetical order."""
+    if names is None:
         first = [name for name in order if name in known]
         return (*first, *sorted(known - set(first)))
-    if not wanted:
-        raise HeterophilyError(f"no {kind} is chosen; name some, or leave the choice out")
-    for name in wanted:
+    if not names:
+        raise HeterophilyError(
+            f"expected at least one {kind}; name one, or omit the option for all"
+        )
+    for name in names:
         if name not in known:
             raise unknown_name(f"{kind} in these results", name, known)
-    return tuple(dict.fromkeys(wanted))
+    return tuple(dict.fromkeys(names))
 
 
 def one_per_run(records: Iterable[Record]) -> list[Record]:
-    """One record per split and seed: a finished one before a failed one, then the newest."""
-    chosen: dict[tuple[str, int], Record] = {}
+    """Return one record per split and seed, preferring finished records and then the newest."""
+    selected: dict[tuple[str, int], Record] = {}
     for record in sorted(records, key=lambda r: (r.done, r.finished)):
-        chosen[record.split, record.seed] = record
-    return list(chosen.values())
+        selected[record.split, record.seed] = record
+    return list(selected.values())
 
 
 def _scores(records: Iterable[Record], metric: str) -> dict[tuple[str, int], float]:
-    """Percent per split and seed."""
-    found = {}
+    """Return scores in percent by split and seed."""
+    scores = {}
     for record in records:
         if record.done:
             known = record.run["scores"].get("test", {})
             if metric not in known:
                 raise unknown_name(f"metric of {record.model} on {record.dataset}", metric, known)
-            found[record.split, record.seed] = 100 * record.score("test", metric)
-    return found
+            scores[record.split, record.seed] = 100 * record.score("test", metric)
+    return scores
 
 
 def _test_to_train(records: Iterable[Record]) -> float:
-    """n_test / n_train as the records tell, or that of the paper's splits."""
+    """Return n_test / n_train of the records, or that of the paper's splits."""
     sizes = [record.details["split"] for record in records if "split" in record.details]
     known = [size["test"] / size["train"] for size in sizes if size.get("train")]
     return fmean(known) if known else TEST_TO_TRAIN
@@ -268,8 +285,8 @@ def _entry(
     )
 
 
-def _placed(column: Sequence[Entry], scores: Mapping[str, Scores]) -> list[Entry]:
-    """The entries with their place among those with the most runs, and their rank on shared runs."""
+def _with_positions(column: Sequence[Entry], scores: Mapping[str, Scores]) -> list[Entry]:
+    """Add the position among the methods with the most runs, and the rank on shared runs."""
     finished = [entry.model for entry in column if entry.n]
     means = paired_means(scores, finished) or []
     ranks = dict(zip(finished, rankdata([-mean for mean in means]).tolist(), strict=False))
@@ -278,25 +295,25 @@ def _placed(column: Sequence[Entry], scores: Mapping[str, Scores]) -> list[Entry
         e.model: round(e.mean, DIGITS) for e in column if e.mean is not None and e.n == most
     }
     shown = sorted(set(complete.values()), reverse=True)
-    places = {model: shown.index(mean) + 1 for model, mean in complete.items() if mean in shown[:2]}
-    return [replace(e, rank=ranks.get(e.model), place=places.get(e.model, 0)) for e in column]
+    first_two = {m: shown.index(mean) + 1 for m, mean in complete.items() if mean in shown[:2]}
+    return [replace(e, rank=ranks.get(e.model), position=first_two.get(e.model, 0)) for e in column]
 
 
-def _judged(
+def _with_significance(
     column: Sequence[Entry], comparisons: Sequence[Comparison], alpha: float
 ) -> list[Entry]:
-    level = {c.other: not c.significant(alpha) for c in comparisons}
-    return [replace(entry, level=level.get(entry.model)) for entry in column]
+    results = {c.other: not c.significant(alpha) for c in comparisons}
+    return [replace(e, not_significantly_worse=results.get(e.model)) for e in column]
 
 
-def _compared(scores: Mapping[str, Scores], ratio: float) -> list[Comparison]:
+def _compare(scores: Mapping[str, Scores], ratio: float) -> list[Comparison]:
     try:
         return against_best(scores, test_to_train=ratio)
-    except HeterophilyError:  # too few methods or splits so far: nothing is marked
+    except HeterophilyError:  # too few methods or splits so far
         return []
 
 
-def _ranked(scores: Mapping[str, Mapping[str, Scores]], alpha: float) -> tuple[Ranking | None, str]:
+def _rank(scores: Mapping[str, Mapping[str, Scores]], alpha: float) -> tuple[Ranking | None, str]:
     try:
         return rank_over_datasets(scores, alpha=alpha), ""
     except HeterophilyError as error:

@@ -77,7 +77,7 @@ def _parameter(field: "Field[object]", hint: object) -> Parameter:
     )
 
 
-def parse_names(text: str, all_names: Iterable[str] = ("all")) -> list[str]:
+def parse_names(text: str, all_names: Iterable[str] = ("all",)) -> list[str]:
     """Split a comma-separated list and remove duplicates; `all` represents all names.
 
     >>> parse_names("gcn, mlp,gcn"), parse_names("all", ["mlp", "gat"])

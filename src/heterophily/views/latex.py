@@ -57,8 +57,8 @@ def tex(text: str) -> str:
 
 def _latex(entry: Entry) -> str:
     text = tex(number(entry))
-    command = {1: r"\textbf{%s}", 2: r"\underline{%s}"}.get(entry.place, "%s")
-    text = command % text + (tex(LEVEL) if entry.level else "")
+    command = {1: r"\textbf{%s}", 2: r"\underline{%s}"}.get(entry.position, "%s")
+    text = command % text + (tex(LEVEL) if entry.not_significantly_worse else "")
     return f"{text} {{\\scriptsize ({tex(beside(entry))})}}" if beside(entry) else text
 
 
@@ -112,10 +112,10 @@ def _html(entry: Entry) -> str:
         1: f'<strong>{text}</strong><span class="apart">, best</span>',
         2: f'<u>{text}</u><span class="apart">, second</span>',
     }
-    text = places.get(entry.place, text)
-    if not entry.n and entry.mark == "–":
+    text = places.get(entry.position, text)
+    if not entry.n and entry.failure_label == "–":
         text = '<span aria-label="missing">–</span>'
-    if entry.level:
+    if entry.not_significantly_worse:
         text += f'<abbr title="not significantly worse than the best">{LEVEL}</abbr>'
     said = escape(beside(entry))
     return f'{text}<small><span class="apart">; paper </span>{said}</small>' if said else text

@@ -29,7 +29,7 @@ WIDTH = 140  # columns of a text that is not for a terminal
 def number(entry: Entry) -> str:
     """Mean ± standard deviation, with the number of runs where some are missing; or OOM, time, error, –."""
     if entry.mean is None:
-        return entry.mark
+        return entry.failure_label
     spread = "" if entry.std is None else f" ± {entry.std:.{DIGITS}f}"
     runs = f" ({entry.n}/{entry.planned})" if entry.partial else ""
     return f"{entry.mean:.{DIGITS}f}{spread}{runs}"
@@ -65,9 +65,10 @@ def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
             "(8/10): 8 of 10 runs are finished, the mean is over those; best and second are chosen among the "
             "methods with the most runs."
         )
-    if table.left_out:
+    if table.n_excluded:
         found.append(
-            f"{table.left_out} records of other settings, graphs or versions are left out: the newest count."
+            f"{table.n_excluded} records of other settings, graphs, or versions are excluded: only the "
+            "newest settings of each method are shown."
         )
     if table.against:
         found.append("Beside each: the mean that the paper prints, and the difference to it.")
@@ -133,9 +134,9 @@ def _grid(table: Table, datasets: Sequence[str], *, last: bool) -> Grid:
 
 
 def _cell(entry: Entry) -> Text:
-    style = STYLES.get(entry.place, "" if entry.n else "dim")
+    style = STYLES.get(entry.position, "" if entry.n else "dim")
     # Marks stand in front, so that the digits of a column stay below each other.
-    marks = (LEVEL if entry.level else "") + PLACES.get(entry.place, "")
+    marks = (LEVEL if entry.not_significantly_worse else "") + PLACES.get(entry.position, "")
     text = Text(marks)
     text.append(number(entry), style=style)
     if entry.published is not None:
@@ -183,8 +184,8 @@ def markdown_grid(
 
 def _markdown(entry: Entry) -> str:
     text = number(entry)
-    text = {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(entry.place, text)
-    text += LEVEL if entry.level else ""
+    text = {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(entry.position, text)
+    text += LEVEL if entry.not_significantly_worse else ""
     return f"{text}<br><sub>{beside(entry)}</sub>" if beside(entry) else text
 
 
@@ -197,7 +198,7 @@ def to_csv(table: Table) -> str:
     rows = []
     for entry in table:
         facts = entry.to_dict()
-        failed = " ".join(f"{kind}:{count}" for kind, count in facts["failed"].items())
+        failed = " ".join(f"{kind}:{count}" for kind, count in (entry.failed or {}).items())
         rows.append(
             {**facts, "failed": failed, "average_rank": table.average_ranks.get(entry.model)}
         )

@@ -65,11 +65,11 @@ def _cell(entry: Entry) -> dict[str, Any]:
     return {
         "dataset": entry.dataset,
         "value": entry.mean,
-        "mean": entry.mark if entry.mean is None else f"{entry.mean:.2f}",
+        "mean": entry.failure_label if entry.mean is None else f"{entry.mean:.2f}",
         "spread": spread,
         "runs": f"{entry.n}/{entry.planned}" if entry.partial else "",
-        "place": entry.place,
-        "level": LEVEL if entry.level else "",
+        "place": entry.position,
+        "level": LEVEL if entry.not_significantly_worse else "",
         "exists": bool(entry.n or entry.failed),
         "paper": ""
         if published is None
@@ -141,7 +141,7 @@ def method_row(results: Results, entry: Entry) -> dict[str, Any]:
     return {
         "model": entry.model,
         "text": number(entry),
-        "place": entry.place,
+        "place": entry.position,
         "paper": _printed(entry),
         "difference": "–" if entry.difference is None else signed(entry.difference),
         "verdict": data.verdict_text(entry),
