@@ -1,4 +1,4 @@
-"""What all tests share: a clean environment, one thread, the real datasets, and small graphs."""
+"""Fixtures for all tests: a clean environment, one thread, the real datasets, and small graphs."""
 
 import hashlib
 from functools import cache
@@ -16,7 +16,7 @@ from heterophily.data.synthetic import digits, synthetic_graph
 
 @pytest.fixture(autouse=True)
 def _environment(request, monkeypatch, tmp_path):
-    """Keep tests off the user's cache, and off her data unless they are marked `real`."""
+    """Hide the user's cache, and the user's data from tests that are not marked `real`."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     if request.node.get_closest_marker("real") is None:
         monkeypatch.delenv(VARIABLE, raising=False)
@@ -26,13 +26,13 @@ def _environment(request, monkeypatch, tmp_path):
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """Bit for bit equality needs equal numbers of threads, and tests run side by side."""
+    """Use one thread, because bitwise equality requires it and tests run in parallel."""
     torch.set_num_threads(1)
 
 
 @pytest.fixture
 def real_graph():
-    """Load a real dataset, once for all tests; skip the test if its files are absent."""
+    """Load a real dataset once for all tests. Skip the test if its files are missing."""
 
     def get(name):
         if not is_present(lookup(name)):
@@ -47,7 +47,7 @@ _load = cache(load)
 
 @pytest.fixture(params=range(4))
 def random_graph(request):
-    """Directed edges and loops; unlabelled and isolated nodes; no node of the last class."""
+    """Directed edges and loops; unlabeled and isolated nodes; no node of the last class."""
     rng = np.random.default_rng(request.param)
     adjacency = rng.random((40, 40)) < 0.1
     adjacency[:3] = adjacency[:, :3] = False
@@ -58,7 +58,7 @@ def random_graph(request):
 
 @pytest.fixture(scope="session")
 def drawn():
-    """Digits with edges of a chosen homophily, pattern and degree."""
+    """Digits with edges of a given homophily, pattern, and degree."""
     return cache(
         lambda h, kind, degree: synthetic_graph(digits(), homophily=h, pattern=kind, degree=degree)
     )

@@ -1,4 +1,4 @@
-"""M, M̂ and what is read off them equal naive loops over nodes and neighbors."""
+"""M, M̂, and the measures derived from them equal naive loops over nodes and neighbors."""
 
 import numpy as np
 import pytest
@@ -155,7 +155,7 @@ def test_neighborhood_accuracy_judges_each_node_without_itself(random_graph):
 
 
 def test_a_node_is_not_recognised_by_its_own_neighborhood():
-    # Node 0 alone in class 2 has neighbors of class 1; nothing else tells that class 2 does.
+    # Node 0 alone in class 2 has neighbors of class 1; nothing else indicates that class 2 does.
     graph = Graph.from_edges([(0, 1), (0, 2), (3, 4)], labels=[2, 1, 1, 0, 0])
     assert naive_guess(graph, 0) != 2
     accuracy, _ = neighborhood_accuracy(*parts(graph))
@@ -174,7 +174,7 @@ def soft_labels(graph, seed=0):
 
 
 def naive_estimate(graph, soft, weights):
-    """M̂ by loops: a mean over nodes of their sure neighbors' classes, each by its weight."""
+    """M̂ by loops: the weighted mean over nodes of the confident classes of their neighbors."""
     adjacency = graph.to_scipy().toarray()
     adjacency = (adjacency + adjacency.T > 0) & ~np.eye(graph.n_nodes, dtype=bool)
     soft, weights, k = soft.numpy(), weights.numpy(), graph.n_classes

@@ -1,4 +1,4 @@
-"""Products equal plain ones whichever way they go, values and gradients."""
+"""Products equal plain ones for every implementation, in values and gradients."""
 
 from itertools import product as product_of
 
@@ -12,7 +12,7 @@ from heterophily.core.sparse import Matrix
 
 @pytest.fixture(params=[False, True], ids=["mkl", "onednn"])
 def _onednn(request, monkeypatch):
-    """Both libraries, whatever the processor is."""
+    """Use both libraries on every processor."""
     if request.param and not torch.backends.mkldnn.is_available():
         pytest.skip("PyTorch was built without oneDNN")
     monkeypatch.setattr(ways, "onednn_is_faster", lambda: request.param)
@@ -56,7 +56,7 @@ def test_factors_may_be_transposes_and_slices(rows: int, monkeypatch) -> None:
         torch.testing.assert_close(matmul(one, other).double(), expected, rtol=1e-5, atol=1e-5)
     assert not any(
         gaps
-    )  # they make oneDNN very slow; a few rows go another way, more pay for a copy
+    )  # gaps make oneDNN very slow; a few rows use another product, and more rows are copied
     assert len(gaps) == ways.onednn_is_faster() * (12 if rows == 60 else 6)
 
 

@@ -1,4 +1,4 @@
-"""Cheap masks drop what they should, as often as they should, and no more."""
+"""Cheap masks drop entries with the expected frequency."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def test_the_share_of_zeros_is_the_rate_and_the_mean_stays(rate):
 
 
 def test_the_scale_belongs_to_the_threshold_not_to_the_rate_asked_for():
-    rate = 1 - 1.3 / LEVELS  # one of 65,536 levels keeps, not 1.3
+    rate = 1 - 1.3 / LEVELS  # one of 65,536 levels is retained, not 1.3
     found = mask(10, 1, torch.float64)
     assert set(found.tolist()) <= {0.0, float(LEVELS)}
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Graphs in files: one file to save and load, npz and GraphML, and clear words for the rest."""
+"""Graphs in files: safetensors, npz, and GraphML, and clear errors for everything else."""
 
 import json
 
@@ -37,7 +37,7 @@ def test_a_saved_graph_comes_back_whole(tmp_path, kind, read):
     graph = build(
         kind(X),
         n_classes=3,
-        splits={"a": split, "b.train": split},  # one part, two owners
+        splits={"a": split, "b.train": split},  # two splits share a part
         name="näme",
         node_ids=["007", "ü", "x", "y"],
         class_names=["cat", "dog", "eel"],

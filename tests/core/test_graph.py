@@ -1,4 +1,4 @@
-"""A graph holds what it was given, derives what it promises and cannot be changed."""
+"""A graph contains its arguments, computes its documented properties, and cannot be changed."""
 
 import pickle
 from dataclasses import FrozenInstanceError
@@ -12,7 +12,13 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
 from heterophily.core.sparse import Matrix
 
-EDGES = [(0, 1), (2, 2), (1, 0), (3, 0), (0, 1)]  # both ways, a self-loop, one way, a repeat
+EDGES = [
+    (0, 1),
+    (2, 2),
+    (1, 0),
+    (3, 0),
+    (0, 1),
+]  # both directions, a self-loop, one direction, a duplicate
 X = np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0], [4, 0, 0]], dtype=np.float32)
 Y = [1, 0, -1, 1]
 SPLITS = {"first": ([0, 1], [3], [2]), "second": ([3], [0], [1])}
@@ -144,7 +150,7 @@ def test_changing_what_was_given_does_not_change_the_graph(of):
     for array in given:
         array[:] = 0
     splits.clear()
-    assert graph.replace(name="hashed anew").checksum == build().checksum
+    assert graph.replace(name="hashed again").checksum == build().checksum
     assert graph.split("s").train.tolist() == [0, 1]
 
 
@@ -219,4 +225,4 @@ def test_a_graph_survives_pickling_between_processes_without_its_caches():
     copy = pickle.loads(pickle.dumps(graph))
     assert copy.checksum == graph.checksum
     assert copy.split("a").train.tolist() == [0]
-    assert copy.cached("large", lambda: "computed anew") == "computed anew"
+    assert copy.cached("large", lambda: "computed again") == "computed again"

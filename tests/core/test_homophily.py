@@ -1,4 +1,4 @@
-"""The five measures equal loops, and the same ideas under other names in other libraries."""
+"""The five measures equal loops, and equivalent functions of other libraries."""
 
 import math
 from dataclasses import astuple
@@ -15,7 +15,7 @@ from heterophily.core.homophily import measure_homophily
 
 @pytest.fixture(params=["adjacency", "symmetric"])
 def form(request):
-    """As stored, with self-loops and one-sided edges, or symmetrised."""
+    """As stored, with self-loops and one-sided edges, or symmetrized."""
     return request.param
 
 
@@ -27,7 +27,7 @@ def measured(random_graph, form):
 
 @pytest.fixture
 def ends(random_graph, form):
-    """The classes at both ends of each edge between labelled nodes."""
+    """The classes at both ends of each edge between labeled nodes."""
     adjacency, labels = getattr(random_graph, form), random_graph.labels.numpy()
     pairs = np.stack([labels[adjacency.rows], labels[adjacency.indices]])
     return pairs[:, (pairs >= 0).all(axis=0)]
@@ -113,7 +113,7 @@ def test_chance_cannot_be_corrected_where_all_edges_lie_in_one_class():
     assert math.isnan(measured.label_informativeness)
 
 
-REAL = {  # edge and node homophily of the symmetrised graph
+REAL = {  # edge and node homophily of the symmetrized graph
     "chameleon-f": (0.236, 0.244),
     "squirrel-f": (0.207, 0.190),  # 0.1905; the README of the files has 0.191
     "actor": (0.217, 0.220),

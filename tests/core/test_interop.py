@@ -1,4 +1,4 @@
-"""Graphs survive the way to PyTorch Geometric, NetworkX and SciPy and back."""
+"""Converting a graph to PyTorch Geometric, NetworkX, or SciPy and back does not change it."""
 
 import warnings
 
@@ -12,7 +12,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # PyG uses what PyTorch deprecates
+    warnings.simplefilter("ignore")  # PyG uses deprecated functions of PyTorch
     Data = pytest.importorskip("torch_geometric.data").Data
 
 EDGES = [(0, 1), (1, 0), (2, 2), (3, 0)]
@@ -57,7 +57,7 @@ def test_pyg_data_owns_its_numbers(kind):
     data = graph.to_pyg()
     (data.x.values() if data.x.is_sparse else data.x)[:] = 0
     data.y[:] = 0
-    assert graph.replace(name="hashed anew").checksum == build(kind(X)).checksum
+    assert graph.replace(name="hashed again").checksum == build(kind(X)).checksum
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8])

@@ -47,7 +47,7 @@ def test_a_mapped_graph_is_not_read_into_memory(saved):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     mapped, read = map(float, done.stdout.split())
     assert mapped < 0.3 * MEGABYTES
-    assert read > 0.6 * MEGABYTES  # or the first number would mean nothing
+    assert read > 0.6 * MEGABYTES  # otherwise, the first number would not be meaningful
 
 
 def test_a_mapped_graph_is_the_same_graph(random_graph, tmp_path):

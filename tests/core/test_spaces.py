@@ -1,4 +1,4 @@
-"""Search spaces refuse what cannot be searched."""
+"""Search spaces reject invalid ranges."""
 
 import pytest
 

@@ -39,7 +39,7 @@ def pattern(request):
 
 @pytest.fixture(params=["fast", "sliced", "full", "plain"])
 def _path(request, monkeypatch):
-    """Every way to a product: whole, in slices of columns, in full blocks of rows, by gathers."""
+    """All implementations of a product: at once, in slices of columns, in blocks of rows, by gathering."""
     ways = {
         "sliced": {"MAX_CACHED_NUMBERS": 0, "MIN_READS_PER_ROW": 0, "SLICE_COLUMNS": 2},
         "full": {"MIN_WIDE_COLUMNS": 1, "DENSE_FRACTION": 0, "MAX_BLOCK_ENTRIES": 2 * M},

@@ -1,4 +1,4 @@
-"""Graphs from tables: what the columns mean, and which cell is wrong if one is."""
+"""Graphs from tables: the meaning of columns, and errors that name the invalid cell."""
 
 import csv
 
@@ -44,7 +44,7 @@ def assert_is_the_example(graph):
 
 
 def write(path, text):
-    """Write a table as the kind of file that the path names."""
+    """Write a table in the format of the file extension."""
     rows = list(csv.reader(text.splitlines()))
     if path.suffix == ".parquet":
         numbers = {"age": int, "height": float}

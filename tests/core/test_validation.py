@@ -1,4 +1,4 @@
-"""What is wrong with a graph is said at once: what was wanted, what came and what to do."""
+"""Invalid graphs are rejected with what was expected, what was received, and what to do next."""
 
 import numpy as np
 import pytest

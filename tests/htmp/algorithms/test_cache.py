@@ -1,4 +1,4 @@
-"""What is stored comes back; what is broken is computed anew."""
+"""Stored results are read again, and broken files are recomputed."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The drawing is classical scaling of distances in steps; the plane's neighbors are counted by hand."""
+"""The embedding equals classical scaling of distances, and latent neighbors are counted naively."""
 
 import networkx as nx
 import numpy as np
@@ -68,7 +68,7 @@ def test_a_path_is_drawn_as_a_line():
     z = embed(adjacency_of([(i, i + 1) for i in range(19)])).numpy()
     np.testing.assert_allclose(np.abs(np.diff(z[:, 0])), 1, atol=2e-6)
     np.testing.assert_allclose(z[:, 1], 0, atol=2e-6)
-    assert z[0, 0] > 0  # both ends are as far out, and the first is positive
+    assert z[0, 0] > 0  # both ends have the same distance, and the first is positive
 
 
 def test_leaves_of_one_node_share_a_position():
@@ -105,7 +105,7 @@ def test_some_landmarks_draw_nearly_the_same(monkeypatch):
 
 
 def within(z, n_entries, *, apart=False):
-    """The pairs up to the largest distance that fits, by trying all distances."""
+    """The pairs up to the largest possible distance, by trying all distances."""
     distance = pair_distances(z).round(9)
     np.fill_diagonal(distance, np.inf)
     distance[(distance == 0) & apart] = np.inf

@@ -1,4 +1,4 @@
-"""HOG-GCN's degrees of homophily: the same as the chain of operations that the equation is."""
+"""Homophily degrees of HOG-GCN equal their equation on full matrices."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def parts():
 
 
 def chain(pattern, counts, mask, similarity):
-    """The equation on full matrices; where there is no entry, B is zero."""
+    """The equation on full matrices; B is zero outside of the entries."""
     at = pattern.rows.long(), pattern.indices.long()
     b, theta, s = (
         torch.zeros(N, M, dtype=torch.double).index_put(at, values)

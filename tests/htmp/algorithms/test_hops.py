@@ -1,4 +1,4 @@
-"""Neighborhoods by distance equal their dense definitions, whatever the blocks."""
+"""Neighborhoods by distance equal their dense definitions, for all sizes of blocks."""
 
 from fractions import Fraction
 
@@ -10,7 +10,7 @@ from heterophily.core.graph import Graph
 from heterophily.htmp.algorithms import hops
 from heterophily.htmp.algorithms.hops import common_neighbors, k_hop, path_counts, second_hop
 
-SIZES = {  # nnz((A°)²), strict second hop, share of edges that the threshold leaves in
+SIZES = {  # nnz((A°)²), strict second hop, fraction of edges that the threshold retains
     "chameleon-f": (130_698, 112_100, 0.12),
     "squirrel-f": (1_332_587, 1_236_368, 0.21),
     "actor": (2_590_054, 2_529_136, 0.001),
@@ -63,7 +63,7 @@ def test_the_strict_second_hop_completes_two_steps(random_graph):
 
 @pytest.fixture
 def hubs(random_graph):
-    """A random graph with two more nodes that meet each other and almost every node."""
+    """A random graph with two more nodes that are connected to each other and to almost every node."""
     joined = [(hub, i) for hub in (40, 41) for i in range(2, hub)]
     stored = random_graph.adjacency
     return Graph.from_edges(np.array([*zip(stored.rows, stored.indices, strict=True), *joined]))

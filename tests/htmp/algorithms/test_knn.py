@@ -123,7 +123,9 @@ def test_the_approximation_is_exact_if_it_sees_everything(x, features, width, mo
     monkeypatch.setattr(approximate, "CANDIDATES_PER_NEIGHBOR", 100)
     found = nearest_features(features, 3, exact=False)
     exact = nearest_features(features, 3)
-    sums = [m.to_dense().sum(dim=1) for m in (found, exact)]  # which of equal rows, faiss decides
+    sums = [
+        m.to_dense().sum(dim=1) for m in (found, exact)
+    ]  # faiss decides which of equal rows is first
     torch.testing.assert_close(*sums)
 
 

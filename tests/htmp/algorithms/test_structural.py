@@ -39,7 +39,7 @@ def choose(v, degree):
 
 
 def transcription(graph, depth, *, duplicates):
-    """Per depth, how often v hears u and with what weight, two (N, N) arrays each."""
+    """Per depth, how often and with what weight v receives messages from u, two (N, N) arrays each."""
     network = graph.to_networkx().to_undirected()
     network.remove_edges_from(nx.selfloop_edges(network))
     degree = [network.degree(v) for v in range(graph.n_nodes)]
