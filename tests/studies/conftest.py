@@ -1,12 +1,14 @@
 """What the tests of the studies share: short runs, and a small graph with names."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from heterophily import Graph
 from heterophily.data.splits import random_splits
+from heterophily.studies.study import run_study
 
 N, K = 90, 3
 
@@ -27,13 +29,24 @@ def graph():
     return built.replace(splits=random_splits(built, count=3))
 
 
+@pytest.fixture(scope="session")
+def run():
+    """Run a study on a graph; returns its tables by file, by their short names, and the main rows."""
+
+    def call(study, *graphs, table="", **options):
+        by_file = run_study(study, study.options(graphs=graphs, **options))
+        name = table or study.name
+        tables = {n.removeprefix(name).removeprefix("-"): rows for n, rows in by_file.items()}
+        return SimpleNamespace(by_file=by_file, tables=tables, rows=by_file.get(name, []))
+
+    return call
+
+
 @pytest.fixture
-def short():
+def short(run):
     """Run a study with two splits and few epochs."""
     settings = {"max_epochs": 4, "width": 8}
-    return lambda study, *words, **options: partial(
-        study, n_splits=2, settings=settings, device="cpu"
-    )(*words, **options)
+    return partial(run, splits=2, settings=settings, device="cpu")
 
 
 @pytest.fixture
@@ -43,4 +56,4 @@ def no_training(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("nothing should be trained")
 
-    return lambda: monkeypatch.setattr("heterophily.studies.trials.train", refuse)
+    return lambda: monkeypatch.setattr("heterophily.runs.worker.train", refuse)

@@ -7,7 +7,7 @@ from heterophily.models import REGISTRY
 from heterophily.models.building import build
 from heterophily.models.cmgnn import CMGNN, ablation_variants
 from heterophily.studies import ablation
-from heterophily.studies.ablation import changes, study_ablation, variants_of
+from heterophily.studies.ablation import changes, variants_of
 from heterophily.studies.tidy import StudyData, filter_rows, unique_values
 from heterophily.views.matplotlib import save_figures
 
@@ -15,7 +15,7 @@ PAPER = ["full", "without supplementary messages", "without discrimination loss"
 
 
 def test_cmgnn_loses_what_it_loses_in_the_paper(graph, short):
-    study = short(study_ablation, graph)
+    study = short(ablation.STUDY, graph)
     assert unique_values(study.rows, "variant") == PAPER
     assert {row["model"] for row in study.rows} == {"cmgnn"}
     assert len(study.rows) == 4 * 2
@@ -99,7 +99,7 @@ def test_channels_of_one_name_are_numbered(graph):
 
 def test_own_variants(graph, short):
     bare = ablation_variants(CMGNN())["without both"]
-    study = short(study_ablation, graph, variants={"full": CMGNN(), "bare": bare})
+    study = short(ablation.STUDY, graph, variants={"full": CMGNN(), "bare": bare})
     assert unique_values(study.rows, "variant") == ["full", "bare"]
 
 

@@ -3,10 +3,12 @@
 import json
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 
 from heterophily.commands.main import main
+from heterophily.core.errors import HeterophilyError
 from heterophily.studies import runtime
 
 FAST = ("--splits", "1", "--set", "max_epochs=2", "--set", "width=8", "--device", "cpu")
@@ -69,13 +71,15 @@ def test_a_study_of_ones_own_graph(study, own, tmp_path, words, files, says):
 @pytest.mark.parametrize("name", ["ablation", "degrees", "compatibility", "desired", "synthetic"])
 def test_workers_reach_the_runs(study, own, tmp_path, monkeypatch, name):
     asked = []
-    monkeypatch.setattr(
-        "heterophily.studies.trials._measured",
-        lambda trials, measure, workers: asked.append(workers) or iter(()),
-    )
+
+    def run_jobs(jobs, folder, *, workers, engine, **_):
+        asked.append((workers, engine))
+        raise HeterophilyError("enough")
+
+    monkeypatch.setattr("heterophily.studies.study.run_jobs", run_jobs)
     words = ("--workers", "2", "--figures", "none", "--out", tmp_path / "found")
-    assert study(name, own, *FAST, *words)[0] == 0
-    assert asked == [2]
+    assert study(name, own, *FAST, *words)[0] == 2
+    assert asked == [(2, "local")]
 
 
 def test_several_graphs_share_a_folder_and_figures_may_be_vectors(study, own, tmp_path):
@@ -89,7 +93,7 @@ def test_several_graphs_share_a_folder_and_figures_may_be_vectors(study, own, tm
 
 
 def test_the_sweep_takes_its_grid_from_the_command(study, tmp_path):
-    grid = ("--homophilies", "0.1,0.6", "--rests", "0.02", "--degrees", "6")
+    grid = ("--homophilies", "0.1,0.6", "--off-ring-preferences", "0.02", "--degrees", "6")
     code, *_ = study(
         "synthetic", "digits", "--sweep", *grid, "--models", "gcn", *FAST, "--out", tmp_path
     )
@@ -104,13 +108,15 @@ def test_the_sweep_takes_its_grid_from_the_command(study, tmp_path):
 
 def test_run_time_and_the_fitted_exponents(study, own, tmp_path, monkeypatch):
     def measured(job):
-        graph = runtime.Graph.load(job["graph"])
-        assert job["n_epochs"] == 2
-        time = float(graph.symmetric.n_entries) ** 1.5
-        return {"milliseconds": time, "median_milliseconds": time, "peak_mb": 300.0, "training_mb": time,
-                "parameters": 1, "device": "cpu", "failure": None}  # fmt: skip
+        assert job.settings["max_epochs"] == 2 + runtime.WARM_UP
+        time = float(job.source.symmetric.n_entries) ** 1.5
+        row = {"milliseconds": time, "median_milliseconds": time, "peak_mb": 300.0, "training_mb": time,
+               "device": "cpu", "threads": 1}  # fmt: skip
+        return replace(job.empty_record, details={"RuntimeMeasure": [row]})
 
-    monkeypatch.setattr(runtime, "in_own_process", measured)
+    monkeypatch.setattr(
+        "heterophily.studies.study.run_jobs", lambda jobs, *_, **__: list(map(measured, jobs))
+    )
     code, out, err = study(
         "runtime",
         own,
@@ -137,9 +143,12 @@ def test_run_time_and_the_fitted_exponents(study, own, tmp_path, monkeypatch):
         (["degrees", "digits", "--models", "gnc"], 'unknown model "gnc"; did you mean "gcn"?'),
         (["degrees", "digits", "--set", "wdth=3", "--models", "gcn"], 'did you mean "width"?'),
         (["desired", "digits", "--models", "gat"], "gat does not mix fixed filters"),
-        (["overlap", "digits", "--classes", "1"], "takes two names with a comma between, got '1'"),
-        (["synthetic", "digits", "--sweep", "--rests", "few"], "numbers with commas between"),
-        (["runtime"], "name a graph to measure on, or --sizes"),
+        (
+            ["overlap", "digits", "--classes", "1"],
+            "expected two classes separated by a comma, got '1'",
+        ),
+        (["synthetic", "digits", "--sweep", "--degrees", "few"], "comma-separated numbers"),
+        (["runtime"], "expected a graph to measure, or --sizes"),
         (["runtime", "--sizes", "7"], "starts at 100 nodes, got 7"),
     ],
 )

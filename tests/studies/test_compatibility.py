@@ -4,7 +4,7 @@ import torch
 
 from heterophily.core.compatibility import observed_compatibility
 from heterophily.studies import compatibility
-from heterophily.studies.compatibility import START, study_compatibility
+from heterophily.studies.compatibility import START
 from heterophily.studies.matrices import matrix_of, matrix_rows
 from heterophily.studies.tidy import StudyData, filter_rows, unique_values
 from heterophily.training.trainer import train
@@ -12,9 +12,9 @@ from heterophily.views.matplotlib import save_figures
 
 
 @pytest.fixture(scope="module")
-def study(graph):
-    settings = {"max_epochs": 12, "width": 8}
-    return study_compatibility(graph, ["cmgnn", "gcn"], n_splits=2, settings=settings, device="cpu")
+def study(graph, run):
+    options = {"splits": 2, "settings": {"max_epochs": 12, "width": 8}, "device": "cpu"}
+    return run(compatibility.STUDY, graph, models=("cmgnn", "gcn"), **options)
 
 
 def observed(graph):
@@ -108,7 +108,7 @@ def test_the_trace_begins_with_training_labels_and_has_every_improvement(graph, 
 
 
 def test_the_summary_has_start_and_end(study):
-    first, second = compatibility.summary(study)
+    first, second = compatibility.distances(study.by_file)
     assert (first["model"], second["model"]) == ("cmgnn", "gcn")
     ends = [row["distance"] for row in filter_rows(study.rows, model="gcn")]
     assert second["end"] == pytest.approx(np.mean(ends))

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from heterophily.studies import degrees
-from heterophily.studies.degrees import degree_groups, group_names, study_degrees
+from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.tidy import filter_rows, unique_values
 from heterophily.training.trainer import train
 from heterophily.views.matplotlib import draw_charts, save_figures
@@ -37,7 +37,7 @@ def test_names_of_groups():
 
 
 def test_rows_against_a_computation_by_hand(graph, short):
-    study = short(study_degrees, graph, ["gcn", "mlp"])
+    study = short(degrees.STUDY, graph, models=("gcn", "mlp"))
     assert unique_values(study.rows, "model") == ["gcn", "mlp"]
     assert len(study.rows) == 2 * 2 * 5
     split = graph.split("1")

@@ -10,7 +10,11 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.htmp.method import make_method
 from heterophily.models import REGISTRY
 from heterophily.studies import desired
-from heterophily.studies.desired import desired_compatibility, mixing_weights, study_desired, way_of
+from heterophily.studies.desired import (
+    aggregation_kind,
+    desired_compatibility,
+    mixing_weights,
+)
 from heterophily.studies.matrices import matrix_of
 from heterophily.studies.tidy import StudyData, filter_rows
 from heterophily.views.matplotlib import save_figures
@@ -131,22 +135,22 @@ def test_a_method_has_a_known_way_or_says_that_it_has_none(model):
     method = make_method(REGISTRY[model])
     ways = [way for way, models in WAYS.items() if model in models]
     if ways:
-        assert way_of(method) == ways[0]
+        assert aggregation_kind(method) == ways[0]
     else:
         with pytest.raises(
             HeterophilyError, match=f"{re.escape(model)} does not mix fixed filters"
         ):
-            way_of(method)
+            aggregation_kind(method)
 
 
-def test_a_method_without_a_way_is_refused_before_training(graph, no_training):
+def test_a_method_without_a_way_is_refused_before_training(graph, no_training, run):
     no_training()
     with pytest.raises(HeterophilyError, match="gat does not mix fixed filters"):
-        study_desired(graph, ["acm-gcn", "gat"])
+        run(desired.STUDY, graph, models=("acm-gcn", "gat"))
 
 
 def test_rows_and_figures(graph, short, tmp_path):
-    study = short(study_desired, graph, out=tmp_path)
+    study = short(desired.STUDY, graph, out=tmp_path)
     assert len(study.rows) == 2 * 2
     for model in ("acm-gcn", "gpr-gnn"):
         table = filter_rows(study.tables["matrices"], model=model)

@@ -9,7 +9,7 @@ from heterophily.core.compatibility import neighborhood_overlap
 from heterophily.core.errors import HeterophilyError
 from heterophily.studies import overlap
 from heterophily.studies.degrees import degree_groups, group_names
-from heterophily.studies.overlap import positions, study_overlap
+from heterophily.studies.overlap import positions
 from heterophily.studies.tidy import StudyData, filter_rows, unique_values
 from heterophily.views.matplotlib import save_figures
 
@@ -29,9 +29,9 @@ def gap(left, right):
     return max(abs((left <= t + 1e-9).mean() - (right <= t + 1e-9).mean()) for t in points)
 
 
-def test_overlap_of_a_group_by_hand(graph, monkeypatch):
-    monkeypatch.setattr(overlap, "LEAST", 1)
-    study = study_overlap(graph)
+def test_overlap_of_a_group_by_hand(graph, monkeypatch, run):
+    monkeypatch.setattr(overlap, "MIN_NODES", 1)
+    study = run(overlap.STUDY, graph)
     shares, labels = hoods(graph), graph.labels.numpy()
     linked = shares.sum(axis=1) > 0
     means = np.stack([shares[linked & (labels == k)].mean(axis=0) for k in range(3)])
@@ -62,16 +62,18 @@ def test_among_all_nodes_nothing_changes(graph):
     assert torch.equal(neighborhood_overlap(*words), neighborhood_overlap(*words, among=everyone))
 
 
-def test_few_nodes_have_no_overlap(graph):
-    rows = study_overlap(graph).rows
+def test_few_nodes_have_no_overlap(graph, run):
+    rows = run(overlap.STUDY, graph).rows
     for row in rows:
         assert (row["overlap"] is None) == (min(row["n_a"], row["n_b"]) < 10)
     assert {row["group"] for row in rows if row["overlap"] is not None} >= {"all"}
     assert any(row["overlap"] is None for row in rows)
 
 
-def test_distributions_by_hand(graph):
-    rows = filter_rows(study_overlap(graph).tables["distribution"], group="all", node_class="bee")
+def test_distributions_by_hand(graph, run):
+    rows = filter_rows(
+        run(overlap.STUDY, graph).tables["distribution"], group="all", node_class="bee"
+    )
     shares = hoods(graph)[(graph.labels == 1) & (graph.degrees > 0)]
     for row, k in zip(rows, range(3), strict=True):
         assert row["mean"] == pytest.approx(shares[:, k].mean(), abs=1e-5)
@@ -89,8 +91,8 @@ def test_the_class_means_lie_at_one_and_zero(graph):
     assert at[linked & (labels == 0)].mean() == pytest.approx(0, abs=1e-9)
 
 
-def test_the_histogram_has_every_node_of_the_two_classes(graph):
-    table = study_overlap(graph, ("cat", "ape")).tables["histogram"]
+def test_the_histogram_has_every_node_of_the_two_classes(graph, run):
+    table = run(overlap.STUDY, graph, classes=("cat", "ape")).tables["histogram"]
     assert unique_values(table, "node_class") == ["cat", "ape"]
     for name in unique_values(table, "node_class"):
         for group in ("all", *group_names()):
@@ -99,19 +101,19 @@ def test_the_histogram_has_every_node_of_the_two_classes(graph):
             assert all(a["high"] == b["low"] for a, b in pairwise(bars))
 
 
-def test_the_two_largest_classes_are_drawn_unless_told(graph):
+def test_the_two_largest_classes_are_drawn_unless_told(graph, run):
     larger = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4)], labels=[2, 0, 2, 1, 1])
-    assert unique_values(study_overlap(larger).tables["histogram"], "node_class") == ["1", "2"]
+    assert unique_values(run(overlap.STUDY, larger).tables["histogram"], "node_class") == ["1", "2"]
     with pytest.raises(HeterophilyError, match='unknown class of zoo "dog"'):
-        study_overlap(graph, ("cat", "dog"))
-    with pytest.raises(HeterophilyError, match="no edges to labelled nodes"):
-        study_overlap(Graph.from_edges([], labels=[0, 1], n_nodes=2))
+        run(overlap.STUDY, graph, classes=("cat", "dog"))
+    with pytest.raises(HeterophilyError, match="no edges to labeled nodes"):
+        run(overlap.STUDY, Graph.from_edges([], labels=[0, 1], n_nodes=2))
 
 
-def test_rows_of_other_graphs_stay_and_figures_are_drawn_from_them(graph, tmp_path):
-    study_overlap(graph, out=tmp_path)
-    study_overlap(graph.replace(name="two"), out=tmp_path)
-    study_overlap(graph, out=tmp_path)
+def test_rows_of_other_graphs_stay_and_figures_are_drawn_from_them(graph, tmp_path, run):
+    run(overlap.STUDY, graph, out=tmp_path)
+    run(overlap.STUDY, graph.replace(name="two"), out=tmp_path)
+    run(overlap.STUDY, graph, out=tmp_path)
     study = StudyData.opened("overlap", tmp_path)
     assert sorted(unique_values(study.rows, "dataset")) == ["two", "zoo"]
     assert len(study.rows) == 2 * 6 * 3

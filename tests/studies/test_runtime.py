@@ -1,5 +1,5 @@
-import json
-import subprocess
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,15 +7,17 @@ import pytest
 
 from heterophily import Graph, build
 from heterophily.core.errors import HeterophilyError
+from heterophily.runs import worker
+from heterophily.runs.execute import run_jobs
 from heterophily.studies import runtime
 from heterophily.studies.runtime import (
+    STUDY,
+    RuntimeMeasure,
+    RuntimeOptions,
     exponent,
     exponents,
-    measure_here,
     memory,
     scaling_graph,
-    study_runtime,
-    study_scaling,
 )
 from heterophily.studies.tidy import StudyData, filter_rows, unique_values
 from heterophily.views.matplotlib import save_figures
@@ -25,27 +27,24 @@ from heterophily.views.matplotlib import save_figures
 def here(monkeypatch):
     """Measure in this process; lists the jobs."""
     jobs = []
+    train = worker.run_job
 
-    def run(job):
-        jobs.append(json.loads(json.dumps(job)))
-        return {**measure_here(jobs[-1]), "failure": None}
+    def record(job, checkpoint=None):
+        jobs.append(job)
+        return train(job, checkpoint)
 
-    monkeypatch.setattr(runtime, "in_own_process", run)
+    def inline(jobs, folder, **options):
+        return run_jobs(jobs, folder, **{**options, "engine": "inline"})
+
+    monkeypatch.setattr(worker, "run_job", record)
+    monkeypatch.setattr("heterophily.studies.study.run_jobs", inline)
     return jobs
 
 
-def test_a_process_of_its_own(graph, tmp_path):
+def test_a_process_of_its_own(graph, run):
     """The one test that starts a process."""
-    path = tmp_path / "graph.safetensors"
-    graph.save(path)
-    job = {
-        "model": "gcn",
-        "graph": str(path),
-        "n_epochs": 2,
-        "threads": 1,
-        "settings": {"width": 8},
-    }
-    row = runtime.in_own_process(job)
+    options = {"models": ("gcn",), "epochs": 2, "threads": 1, "settings": {"width": 8}}
+    (row,) = run(STUDY, graph, **options).rows
     assert row["failure"] is None
     assert row["threads"] == 1
     assert row["parameters"] == sum(p.numel() for p in build("gcn", graph, width=8).parameters())
@@ -53,103 +52,88 @@ def test_a_process_of_its_own(graph, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("code", "said", "reason"),
+    ("status", "said", "reason"),
     [
-        (1, "Traceback\n  ..\nMemoryError: no room\n", "MemoryError: no room"),
-        (-9, "half\n", "killed"),
+        ("memory", "Traceback\n  ..\nMemoryError: no room\n", "MemoryError: no room"),
+        ("killed", "", "killed"),
     ],
 )
-def test_a_process_that_fails_leaves_its_reason(monkeypatch, code, said, reason):
-    ended = subprocess.CompletedProcess([], code, stdout="", stderr=said)
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: ended)
-    row = runtime.in_own_process({})
+def test_a_process_that_fails_leaves_its_reason(graph, status, said, reason):
+    (job,) = runtime.jobs(RuntimeOptions(models=("mlp",)), graph)
+    (row,) = runtime.rows(job, replace(job.job.empty_record, status=status, reason=said))[""]
     assert row["failure"] == reason
     assert row["milliseconds"] is row["peak_mb"] is None
 
 
-def test_rows_of_methods(graph, here, tmp_path):
-    study = study_runtime(
-        graph, ["mlp", "gcn"], n_epochs=2, threads=1, settings={"width": 8}, out=tmp_path
-    )
+def test_rows_of_methods(graph, here, tmp_path, run):
+    options = {"epochs": 2, "threads": 1, "settings": {"width": 8}, "out": tmp_path}
+    study = run(STUDY, graph, models=("mlp", "gcn"), **options)
     assert [row["model"] for row in study.rows] == ["mlp", "gcn"]
     for row in study.rows:
         assert (row["n_nodes"], row["n_edges"]) == (graph.n_nodes, graph.symmetric.n_entries)
         assert row["n_epochs"] == 2
         assert row["milliseconds"] > 0
         assert row["paper"] is None
-    assert [job["settings"] for job in here] == [{"width": 8}] * 2
+    assert [job.settings["width"] for job in here] == [8] * 2
     assert StudyData.opened("runtime", tmp_path).rows == study.rows
     (path,) = save_figures(runtime.charts(StudyData.opened("runtime", tmp_path).by_file), tmp_path)
     assert path.stat().st_size > 5_000
 
 
-def test_a_rerun_continues(graph, here, tmp_path):
-    def go(models, *, on=graph, **changes):
+def test_a_rerun_continues(graph, here, tmp_path, run):
+    def go(*models, on=graph, **changes):
         here.clear()
-        options = {
-            "n_epochs": 1,
-            "threads": 1,
-            "settings": {"width": 4},
-            "out": tmp_path,
-            **changes,
-        }
-        study = study_runtime(on, models, **options)
-        return study, [job["model"] for job in here]
+        options = {"epochs": 1, "threads": 1, "settings": {"width": 4}, "out": tmp_path, **changes}
+        study = run(STUDY, on, models=models, **options)
+        return study, [job.empty_record.model for job in here]
 
-    first, measured = go(["mlp"])
+    first, measured = go("mlp")
     assert measured == ["mlp"]
-    both, measured = go(["mlp", "gcn"])
+    both, measured = go("mlp", "gcn")
     assert measured == ["gcn"]
-    assert both.rows[0] == first.rows[0]
-    assert go(["gcn", "mlp"])[1] == []
-    assert go(["mlp"], on=graph.replace(name="copy"))[1] == ["mlp"]
-    for changes in ({"settings": {"width": 5}}, {"threads": 0}, {"n_epochs": 2}):
-        assert go(["mlp"], **changes)[1] == ["mlp"]
+    assert filter_rows(both.rows, model="mlp") == first.rows
+    assert go("gcn", "mlp")[1] == []
+    assert go("mlp", on=graph.replace(name="copy"))[1] == ["mlp"]
+    for changes in ({"settings": {"width": 5}}, {"threads": 0}, {"epochs": 2}):
+        assert go("mlp", **changes)[1] == ["mlp"]
     other = graph.replace(adjacency=graph.symmetric)
-    assert go(["gcn"], on=other)[1] == ["gcn"]
+    assert go("gcn", on=other)[1] == ["gcn"]
     rows = StudyData.opened("runtime", tmp_path).rows
     assert sorted((r["dataset"], r["model"]) for r in rows) == [
         ("copy", "mlp"), ("zoo", "gcn"), ("zoo", "mlp")
     ]  # fmt: skip
 
 
-def test_what_failed_is_measured_again(graph, tmp_path, monkeypatch):
-    told = iter(
-        [{"milliseconds": None, "failure": "killed"}, {"milliseconds": 2.0, "failure": None}]
-    )
-    monkeypatch.setattr(runtime, "in_own_process", lambda job: next(told))
-    for failure in ("killed", None, None):
-        (row,) = study_runtime(graph, ["mlp"], out=tmp_path).rows
-        assert row["failure"] == failure
+def test_what_failed_is_measured_again(graph, here, tmp_path, monkeypatch, run):
+    def fail(*_, **__):
+        raise MemoryError("no room")
+
+    go = partial(run, STUDY, graph, models=("mlp",), epochs=1, out=tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "train", fail)
+        assert go().rows[0]["failure"] == "no room"
+    for _ in range(2):
+        assert go().rows[0]["failure"] is None
+    assert len(here) == 2
 
 
-def test_a_wrong_setting_is_named_before_anything_is_measured(graph, here):
+def test_a_wrong_setting_is_named_before_anything_is_measured(graph, here, run):
     with pytest.raises(HeterophilyError, match='did you mean "width"'):
-        study_runtime(graph, ["mlp"], settings={"wdth": 3})
+        run(STUDY, graph, models=("mlp",), settings={"wdth": 3})
     assert not here
 
 
-def test_the_first_epochs_are_not_counted(graph, tmp_path, monkeypatch):
+def test_the_first_epochs_are_not_counted(graph):
     seconds = [9.0, 9.0, 9.0, 0.001, 0.002, 0.006]
-
-    history = SimpleNamespace(seconds=seconds)
-    run = SimpleNamespace(device="cpu", seconds=30.0, history=history)
-    asked = []
-
-    def fake(model, graph, **options):
-        asked.append(options)
-        return build("mlp", graph, width=4), run
-
-    monkeypatch.setattr("heterophily.training.trainer.train", fake)
-    graph.save(tmp_path / "g.safetensors")
-    path = str(tmp_path / "g.safetensors")
-    job = {"model": "mlp", "graph": path, "n_epochs": 3, "threads": 0, "settings": {}}
-    row = measure_here(job)
+    result = SimpleNamespace(device="cpu", seconds=30.0, history=SimpleNamespace(seconds=seconds))
+    (job,) = runtime.jobs(RuntimeOptions(models=("mlp",), epochs=3), graph)
+    measure = RuntimeMeasure(job.job, graph, graph.split("0"))
+    (row,) = measure.rows(SimpleNamespace(run=result))
     assert row["milliseconds"] == pytest.approx(3.0)
     assert row["median_milliseconds"] == pytest.approx(2.0)
     assert row["n_epochs"] == 3
     assert row["setup_seconds"] == pytest.approx(30 - sum(seconds))
-    assert (asked[-1]["max_epochs"], asked[-1]["patience"]) == (6, 6)
+    assert (job.job.settings["max_epochs"], job.job.settings["patience"]) == (6, 6)
 
 
 def test_memory_sees_a_large_array():
@@ -170,10 +154,9 @@ def test_a_graph_of_the_scaling_law():
         scaling_graph(50)
 
 
-def test_the_scaling_study_has_a_row_per_size_and_method(here, tmp_path):
-    study = study_scaling(
-        [100, 300], ["mlp", "gcn"], n_epochs=1, settings={"width": 4}, out=tmp_path
-    )
+def test_the_scaling_study_has_a_row_per_size_and_method(here, tmp_path, run):
+    options = {"sizes": (100, 300), "epochs": 1, "settings": {"width": 4}, "out": tmp_path}
+    study = run(STUDY, models=("mlp", "gcn"), table="scaling", **options)
     assert [(r["n_nodes"], r["model"]) for r in study.rows] == [
         (100, "mlp"), (100, "gcn"), (300, "mlp"), (300, "gcn")
     ]  # fmt: skip
@@ -209,7 +192,7 @@ def test_the_papers_times_stand_beside():
     assert runtime.in_paper("cmgnn", "zoo") is None
 
 
-def test_a_graph_without_splits_can_be_measured(here):
+def test_a_graph_without_splits_can_be_measured(here, run):
     bare = Graph.from_edges([(0, 1), (1, 2)] * 5, np.eye(20), labels=np.arange(20) % 2, name="bare")
-    study = study_runtime(bare, ["mlp"], n_epochs=1)
+    study = run(STUDY, bare, models=("mlp",), epochs=1)
     assert filter_rows(study.rows, dataset="bare")[0]["milliseconds"] > 0

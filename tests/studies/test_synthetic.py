@@ -7,7 +7,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.data.synthetic import digits, synthetic_graph
 from heterophily.models.settings import tuned
 from heterophily.studies import synthetic
-from heterophily.studies.synthetic import study_sweep, study_synthetic, swept_graph
+from heterophily.studies.synthetic import SyntheticOptions, make_graph_jobs, swept_graph
 from heterophily.studies.tidy import StudyData, filter_rows, unique_values
 from heterophily.views.matplotlib import draw_charts, save_figures
 
@@ -20,8 +20,8 @@ def base():
 
 
 @pytest.fixture(scope="module")
-def study(base):
-    return study_synthetic(base, ["gcn", "mlp"], n_splits=1, settings=SHORT, device="cpu")
+def study(base, run):
+    return run(synthetic.STUDY, base, splits=1, settings=SHORT, device="cpu")
 
 
 def test_twelve_graphs_for_each_method(study):
@@ -74,10 +74,10 @@ def test_edges_need_all_labels(base):
         swept_graph(base.replace(labels=labels), homophily=0.1, rest=0.5, degree=4)
 
 
-def test_the_sweep_has_the_whole_grid_and_a_figure(base, tmp_path):
-    grid = {"homophilies": [0.1, 0.7], "rests": [0.02, 1.0], "degrees": [4]}
-    options = {"n_splits": 1, "settings": SHORT, "device": "cpu", "out": tmp_path}
-    study = study_sweep(base, ["gcn"], **grid, **options)
+def test_the_sweep_has_the_whole_grid_and_a_figure(base, tmp_path, run):
+    grid = {"homophilies": (0.1, 0.7), "off_ring_preferences": (0.02, 1.0), "degrees": (4,)}
+    options = {"splits": 1, "settings": SHORT, "device": "cpu", "out": tmp_path, "sweep": True}
+    study = run(synthetic.STUDY, base, models=("gcn",), table="sweep", **grid, **options)
     assert [(r["homophily"], r["rest"]) for r in study.rows] == [
         (0.1, 0.02),
         (0.1, 1),
@@ -89,30 +89,24 @@ def test_the_sweep_has_the_whole_grid_and_a_figure(base, tmp_path):
     assert path.stat().st_size > 5_000
 
 
-def test_methods_take_the_same_features(base):
-    from heterophily.studies.synthetic import _trials
+def feature_norm(base, model, **settings):
+    graphs = {(0.2, "easy", 4): base}
+    options = SyntheticOptions(graphs=(base,), models=(model,), splits=1, settings=settings)
+    (made,) = make_graph_jobs(base, graphs, options, column="pattern")
+    return made.job.empty_record.settings["feature_norm"]
 
-    graphs = {(0.2, "easy", 4): base.replace(splits={})}
-    (trial,) = _trials(base, graphs, ["gcn"], column="pattern", settings=None, n_splits=1)
-    assert trial.method.feature_norm == "l1"
-    (other,) = _trials(
-        base, graphs, ["gcn"], column="pattern", settings={"feature_norm": "l2"}, n_splits=1
-    )
-    assert other.method.feature_norm == "l2"
+
+def test_methods_take_the_same_features(base):
+    bare = base.replace(splits={})
+    assert feature_norm(bare, "gcn") == "l1"
+    assert feature_norm(bare, "gcn", feature_norm="l2") == "l2"
 
 
 def test_committed_settings_of_the_base_come_before_those_of_the_study(base):
-    from heterophily.studies.synthetic import _trials
-
-    def features(model, **settings):
-        options = {"column": "pattern", "settings": settings, "n_splits": 1}
-        known = base.replace(name="actor")
-        (trial,) = _trials(known, {(0.2, "easy", 4): known}, [model], **options)
-        return trial.method.feature_norm
-
-    assert tuned("gcn", "actor")["feature_norm"] == features("gcn") == "none"
-    assert features("gcn", feature_norm="l2") == "l2"
-    assert features("linkx") == "l1"  # nothing is committed
+    known = base.replace(name="actor")
+    assert tuned("gcn", "actor")["feature_norm"] == feature_norm(known, "gcn") == "none"
+    assert feature_norm(known, "gcn", feature_norm="l2") == "l2"
+    assert feature_norm(known, "linkx") == "l1"  # nothing is committed
 
 
 def test_the_papers_numbers_stand_beside():

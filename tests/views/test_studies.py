@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from heterophily.core.chart import number_text
+from heterophily.studies import STUDIES
 from heterophily.studies.degrees import group_names
-from heterophily.studies.tidy import StudyData
-from heterophily.views.studies import SECTIONS, beside, number, page
+from heterophily.studies.tidy import StudyData, published_comparison
+from heterophily.views.studies import page
 
 RUN = {"split": "0", "seed": 0, "run": "r"}
 
@@ -69,12 +71,13 @@ def folder(tmp_path):
 
 
 def test_numbers():
-    assert (number(1234.56), number(None), number(0.12345, 3)) == ("1,234.6", "–", "0.123")
+    texts = (number_text(1234.56, 1), number_text(None), number_text(0.12345, 3))
+    assert texts == ("1,234.6", "–", "0.123")
     rows = [{"x": 1.0, "paper": 9.0}, {"x": 3.0, "paper": 9.0}]
-    assert beside(rows, "x") == "2.0 / 9.0"
-    assert beside(rows, "x", spread=True) == "2.0 ± 1.4 / 9.0"
-    assert beside(rows[:1], "x", spread=True) == "1.0 / 9.0"
-    assert beside([rows[0], {"x": None}], "x", spread=True) == "1.0 / 9.0"
+    assert published_comparison(rows, "x") == "2.0 / 9.0"
+    assert published_comparison(rows, "x", spread=True) == "2.0 ± 1.4 / 9.0"
+    assert published_comparison(rows[:1], "x", spread=True) == "1.0 / 9.0"
+    assert published_comparison([rows[0], {"x": None}], "x", spread=True) == "1.0 / 9.0"
 
 
 def test_every_study_has_its_numbers_beside_the_papers(folder):
@@ -109,12 +112,9 @@ def test_tables_are_whole(folder):
 
 def test_without_data_the_page_says_what_to_run(tmp_path):
     text = page(tmp_path)
-    assert text.count("No data yet: run the command above.") == len(SECTIONS) == 7
+    assert text.count("No data yet: run the command above.") == len(STUDIES) == 7
     commands = re.findall(r"^ {4}heterophily study (\w+)", text, re.MULTILINE)
-    from heterophily.commands.study import app as study_app
-
-    names = [command.callback.__name__ for command in study_app.registered_commands]
-    assert commands == names
+    assert commands == list(STUDIES)
 
 
 def test_a_judgement_in_words_comes_first(folder):

@@ -1,4 +1,6 @@
-"""The studies of the paper. Each one is a `Study` in a module with its name."""
+"""The studies of the paper. Each module defines one `Study`."""
+
+from typing import Any
 
 from heterophily.studies import (
     ablation,
@@ -12,4 +14,4 @@ from heterophily.studies import (
 from heterophily.studies.study import Study
 
 _MODULES = (ablation, degrees, compatibility, desired, synthetic, overlap, runtime)
-STUDIES: dict[str, Study] = {module.STUDY.name: module.STUDY for module in _MODULES}
+STUDIES: dict[str, Study[Any]] = {module.STUDY.name: module.STUDY for module in _MODULES}

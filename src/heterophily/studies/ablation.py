@@ -7,73 +7,90 @@ replaced by the node itself.
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-from heterophily.core.chart import Axis, Chart, Mark, file_name
+from heterophily.core.chart import Axis, Chart, Mark, Table, file_name
 from heterophily.core.graph import Graph
 from heterophily.htmp.architecture import Architecture, find_problem_after
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import Embed, Predict
 from heterophily.htmp.guidance import Ones
+from heterophily.htmp.identity import identity_of
+from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import Method, make_method, replace_architecture
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.models import Model, find_method
 from heterophily.models.cmgnn import CMGNN, ablation_variants
-from heterophily.models.settings import tuned
+from heterophily.models.settings import merge_settings
+from heterophily.runs.record import Record
+from heterophily.studies.jobs import StudyJob, make_jobs
+from heterophily.studies.options import Option, TrainingOptions
 from heterophily.studies.study import ACCURACY, Study
 from heterophily.studies.tidy import (
     Row,
     Rows,
-    StudyData,
     Tables,
+    describe_splits,
     filter_rows,
     mean_of,
+    published_comparison,
     unique_values,
 )
-from heterophily.studies.trials import Trial, run_trials, trials_of
 
 NAME = "ablation"
 FULL = "full"
 Change = dict[str, object]  # fields of an architecture
 
 
-def study_ablation(
-    graph: Graph,
-    model: Model = "cmgnn",
-    *,
-    variants: Mapping[str, Method] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    workers: int = 1,
-    out: Path | str | None = None,
-    **options: Any,
-) -> StudyData:
-    """Train a method whole and without its parts: test accuracy per variant and split, in percent.
+@dataclass(frozen=True, kw_only=True)
+class AblationOptions(TrainingOptions):
+    """Options of the ablation study."""
 
-    Options are those of `trials_of`.
-    """
-    cls = find_method(model)
-    known = {} if isinstance(model, Method) else tuned(cls.name, graph.name)
-    method = make_method(cls, {**known, **(settings or {})})
-    trials: list[Trial] = []
-    for variant, changed in (variants or variants_of(method)).items():
-        trials += trials_of(graph, changed, model=method.name, variant=variant, **options)
-    study = StudyData.opened(NAME, out)
-    run_trials(trials, measure, study, workers=workers, paper=in_paper)
-    return study
+    model: Annotated[Model, Option("A method, or a file that defines one.")] = "cmgnn"
+    variants: Mapping[str, Method] | None = None  # by default, those that the method has
 
 
-def measure(trial: Trial) -> Tables:
-    """Accuracy of one run."""
-    trained = trial.train()
-    run, parameters = trained.run, sum(p.numel() for p in trained.network.parameters())
+def jobs(options: AblationOptions, graph: Graph) -> list[StudyJob]:
+    """Return the runs of a method and of its variants. Variants with equal results share their runs."""
+    found = find_method(options.model)
+    values, _ = merge_settings(found.name, graph.name, overrides=options.settings)
+    method = make_method(found, options.settings if isinstance(found, Method) else values)
+    shared: dict[str, Method] = {}
+    every: list[StudyJob] = []
+    for variant, changed in (options.variants or variants_of(method)).items():
+        every += make_jobs(
+            graph,
+            shared.setdefault(_effective_identity(changed), changed),
+            replace(options, settings={}),  # the variants have their settings
+            table=NAME,
+            columns={"model": method.name, "variant": variant},
+        )
+    return every
+
+
+def _effective_identity(method: Method) -> str:
+    """The identity of a method without its name and without losses that have no effect."""
+    losses = tuple(x for x in method.architecture().losses if not _has_no_effect(x))
+    return identity_of(replace(replace_architecture(method, "", losses=losses), name=""))
+
+
+def _has_no_effect(loss: AuxiliaryLoss) -> bool:
+    """Whether a loss has weight 0 and draws no weights, which would change later random numbers."""
+    kind = type(loss)
+    plain = kind.weights is AuxiliaryLoss.weights and kind.initialize is AuxiliaryLoss.initialize
+    return plain and not getattr(loss, "weight", 1)
+
+
+def rows(job: StudyJob, record: Record) -> Tables:
+    """Return the accuracy of one run."""
     row: Row = {
-        "test_accuracy": trained.test_accuracy,
-        "val_accuracy": 100 * run.score("val"),
-        "best_epoch": run.best_epoch,
-        "n_epochs": run.n_epochs,
-        "parameters": parameters,
+        "test_accuracy": 100 * record.score(),
+        "val_accuracy": 100 * record.score("val"),
+        "best_epoch": record.run["best_epoch"],
+        "n_epochs": record.run["n_epochs"],
+        "parameters": record.parameters,
     }
     return {"": [row]}
 
@@ -211,11 +228,65 @@ def _chart(model: str, rows: Rows) -> Chart:
     )
 
 
+def tables(found: Tables) -> list[Table]:
+    """Return one table per method."""
+    every, shown = found.get(NAME, []), []
+    for model in unique_values(every, "model"):
+        own = filter_rows(every, model=model)
+        variants = unique_values(own, "variant")
+        cells = [
+            [d, *(_cell(filter_rows(own, dataset=d, variant=v)) for v in variants)]
+            for d in unique_values(own, "dataset")
+        ]
+        caption = f"`{model}`, ours / the paper's, {describe_splits(own)}:"
+        shown.append(Table(["dataset", *variants], cells, caption))
+    return shown
+
+
+def _cell(rows: Rows) -> str:
+    return published_comparison(rows, spread=True)
+
+
+def findings(found: Tables) -> list[str]:
+    """Return how often the changes have the sign of the paper's, and how much they differ."""
+    known = [row for row in changes(found.get(NAME, [])) if row["paper"] is not None]
+    if not known:
+        return []
+    same = sum((row["change"] < 0) == (row["paper"] < 0) for row in known)
+    off = sum(abs(row["change"] - row["paper"]) for row in known) / len(known)
+    return [
+        f"A variant loses or gains as in the paper in {same} of {len(known)} cells; the changes "
+        f"differ by {off:.2f} points on average."
+    ]
+
+
+def summary(found: Tables) -> list[str]:
+    """Return the change of each variant."""
+    lines = []
+    for row in changes(found.get(NAME, [])):
+        paper = "" if row["paper"] is None else f", in the paper {row['paper']:+.2f}"
+        name = f"{row['dataset']}, {row['model']} {row['variant']}"
+        lines.append(f"{name}: {row['change']:+.2f} points{paper}")
+    return lines
+
+
 STUDY = Study(
-    NAME,
-    "Ablation",
-    "What a method loses without one of its parts (Table 3 of the paper).",
+    name=NAME,
+    title="Ablation",
+    description="What a method loses without one of its parts.",
+    details="""
+This is Table 3 of the paper. CMGNN loses its supplementary messages, its discrimination loss, or both.
+Any other method loses each channel, each loss, and its structure input in turn.
+""",
+    usage="GRAPH... --model NAME",
     topic=ACCURACY,
+    options=AblationOptions,
+    jobs=jobs,
+    rows=rows,
+    paper=in_paper,
     charts=charts,
+    tables=tables,
+    findings=findings,
+    summary=summary,
     files=(NAME,),
 )

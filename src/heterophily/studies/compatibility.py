@@ -5,18 +5,20 @@ distance is the mean of |M̂_ij - M_ij|. The trace has a row for the start, wher
 known, and one for each improvement of the validation accuracy, after which CMGNN estimates anew.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
-from heterophily.core.chart import Axis, Chart, Mark, file_name
+from heterophily.core.chart import Axis, Chart, Mark, Table, file_name, number_text
 from heterophily.core.compatibility import discriminability, observed_compatibility
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Graph, Split
 from heterophily.htmp.network import Network
-from heterophily.models import Model
+from heterophily.runs.job import Job
+from heterophily.runs.measures import Trained
+from heterophily.runs.record import Record
+from heterophily.studies.jobs import StudyJob, make_jobs
 from heterophily.studies.matrices import (
     MATRICES,
     class_names,
@@ -24,18 +26,18 @@ from heterophily.studies.matrices import (
     matrix_of,
     matrix_rows,
     observed_chart,
+    split_tables,
 )
+from heterophily.studies.options import MODELS, Models, TrainingOptions
 from heterophily.studies.study import CLASSES, Study
 from heterophily.studies.tidy import (
     Row,
     Rows,
-    StudyData,
     Tables,
     filter_rows,
     mean_of,
     unique_values,
 )
-from heterophily.studies.trials import Trained, Trial, run_trials, trials_of
 from heterophily.training.metrics import accuracy
 
 NAME = "compatibility"
@@ -43,22 +45,21 @@ TRACE = "trace"
 START = -1  # the epoch of the estimate before training
 
 
-def study_compatibility(
-    graph: Graph,
-    models: Sequence[Model] = ("cmgnn",),
-    *,
-    workers: int = 1,
-    out: Path | str | None = None,
-    **options: Any,
-) -> StudyData:
-    """Observed and estimated matrices, their distance per split, and its trace over training.
+@dataclass(frozen=True, kw_only=True)
+class CompatibilityOptions(TrainingOptions):
+    """Options of the study of compatibility."""
 
-    The matrices are those of the first split. Options are those of `trials_of`.
-    """
-    trials = [trial for model in models for trial in trials_of(graph, model, **options)]
-    study = StudyData.opened(NAME, out)
-    run_trials(trials, measure, study, workers=workers)
-    return study
+    models: Annotated[Models, MODELS] = ("cmgnn",)
+
+
+def jobs(options: CompatibilityOptions, graph: Graph) -> list[StudyJob]:
+    """Return the runs of all methods on the splits of a graph."""
+    measures = (f"{__name__}:CompatibilityMeasure",)
+    return [
+        job
+        for model in options.models
+        for job in make_jobs(graph, model, options, table=NAME, measures=measures)
+    ]
 
 
 def distance(estimated: Tensor, observed: Tensor) -> float:
@@ -74,36 +75,46 @@ def estimate(network: Network, graph: Graph, logits: Tensor) -> Tensor:
     return observed_compatibility(graph.symmetric, predicted, graph.n_classes)
 
 
-def measure(trial: Trial) -> Tables:
-    """Distance, trace and, on the first split, the matrices of one run."""
-    graph, k = trial.graph, trial.graph.n_classes
-    observed = observed_compatibility(graph.symmetric, graph.labels, k)
-    trace: Rows = []
+class CompatibilityMeasure:
+    """Distance, trace, and matrices of one run."""
 
-    def watch(epoch: int, network: Network, logits: Tensor) -> None:
-        moved = distance(estimate(network, graph, logits), observed)
-        reached = 100 * accuracy(logits.cpu(), graph.labels, trial.split_nodes.val)
-        trace.append({"epoch": epoch, "distance": moved, "val_accuracy": reached})
+    def __init__(self, job: Job, graph: Graph, split: Split) -> None:
+        self.graph, self.split = graph, split
+        self.observed = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes)
+        self.trace: Rows = []
 
-    trained = trial.train(on_improvement=watch)
-    final = estimate(trained.network, graph, trained.logits)
-    row: Row = {
-        "distance": distance(final, observed),
-        "discriminability_observed": discriminability(observed),
-        "discriminability_estimated": discriminability(final),
-        "test_accuracy": trained.test_accuracy,
-        "best_epoch": trained.run.best_epoch,
-    }
-    start = [{"epoch": START, "distance": distance(_at_start(trained), observed)}]
-    tables: Tables = {"": [row], TRACE: [*start, *trace]}
-    if trial.first:
-        pair = {"observed": observed, "estimated": final}
-        tables[MATRICES] = [
-            entry
-            for kind, matrix in pair.items()
-            for entry in matrix_rows(matrix, class_names(graph), kind=kind)
+    def on_improvement(self, epoch: int, network: Network, logits: Tensor) -> None:
+        """Add the current distance to the trace."""
+        moved = distance(estimate(network, self.graph, logits), self.observed)
+        reached = 100 * accuracy(logits.cpu(), self.graph.labels, self.split.val)
+        self.trace.append({"epoch": epoch, "distance": moved, "val_accuracy": reached})
+
+    def rows(self, trained: Trained) -> Rows:
+        """Return the rows of all tables. The column `table` is the name of the table."""
+        final, names = (
+            estimate(trained.network, self.graph, trained.logits),
+            class_names(self.graph),
+        )
+        main: Row = {
+            "distance": distance(final, self.observed),
+            "discriminability_observed": discriminability(self.observed),
+            "discriminability_estimated": discriminability(final),
+            "test_accuracy": trained.test_accuracy,
+            "best_epoch": trained.run.best_epoch,
+        }
+        start = {"epoch": START, "distance": distance(_at_start(trained), self.observed)}
+        matrices = matrix_rows(self.observed, names, kind="observed")
+        matrices += matrix_rows(final, names, kind="estimated")
+        return [
+            {"table": "", **main},
+            *({"table": TRACE, **row} for row in [start, *self.trace]),
+            *({"table": MATRICES, **row} for row in matrices),
         ]
-    return tables
+
+
+def rows(job: StudyJob, record: Record) -> Tables:
+    """Return the distance, its trace, and for the first split the matrices."""
+    return split_tables(record.rows("CompatibilityMeasure"), matrices=job.first)
 
 
 def _at_start(trained: Trained) -> Tensor:
@@ -175,32 +186,69 @@ def _trace_chart(rows: Rows) -> Chart:
     )
 
 
-def summary(study: StudyData) -> Rows:
-    """Mean distance at the start and at the end per dataset and method."""
-    found: Rows = []
-    for dataset in unique_values(study.rows, "dataset"):
-        for model in unique_values(filter_rows(study.rows, dataset=dataset), "model"):
-            rows = filter_rows(study.rows, dataset=dataset, model=model)
-            traces = filter_rows(study.tables[TRACE], dataset=dataset, model=model, epoch=START)
-            found.append(
+def distances(found: Tables) -> Rows:
+    """Return the mean distance at the start and at the end for each dataset and method."""
+    shown: Rows = []
+    main, trace = found.get(NAME, []), found.get(f"{NAME}-{TRACE}", [])
+    for dataset in unique_values(main, "dataset"):
+        for model in unique_values(filter_rows(main, dataset=dataset), "model"):
+            own = filter_rows(main, dataset=dataset, model=model)
+            starts = filter_rows(trace, dataset=dataset, model=model, epoch=START)
+            shown.append(
                 {
                     "dataset": dataset,
                     "model": model,
-                    "n_splits": len(rows),
-                    "start": mean_of(traces, "distance"),
-                    "end": mean_of(rows, "distance"),
-                    "discriminability_observed": mean_of(rows, "discriminability_observed"),
-                    "discriminability_estimated": mean_of(rows, "discriminability_estimated"),
+                    "n_splits": len(own),
+                    "start": mean_of(starts, "distance"),
+                    "end": mean_of(own, "distance"),
+                    "discriminability_observed": mean_of(own, "discriminability_observed"),
+                    "discriminability_estimated": mean_of(own, "discriminability_estimated"),
                 }
             )
-    return found
+    return shown
+
+
+def tables(found: Tables) -> list[Table]:
+    """Return the table of distances."""
+    columns = ("start", "end", "discriminability_observed", "discriminability_estimated")
+    cells = [
+        [
+            row["dataset"],
+            row["model"],
+            str(row["n_splits"]),
+            *(number_text(row[name], 3) for name in columns),
+        ]
+        for row in distances(found)
+    ]
+    head = ["dataset", "method", "splits", "distance at the start", "at the end"]
+    return [Table([*head, "discriminability of M", "of M̂"], cells)] if cells else []
+
+
+def summary(found: Tables) -> list[str]:
+    """Return how the distance changes with training."""
+    return [
+        f"{row['dataset']}, {row['model']}: mean |M̂ − M| goes from {row['start']:.3f} before training "
+        f"to {row['end']:.3f}"
+        for row in distances(found)
+    ]
 
 
 STUDY = Study(
-    NAME,
-    "Compatibility",
-    "How close the estimated compatibility matrix M̂ comes to the observed matrix M.",
+    name=NAME,
+    title="Compatibility",
+    description="Observed and estimated compatibility, and how the estimate changes during training.",
+    details="""
+The distance between the estimated matrix M̂ and the observed matrix M is the mean of |M̂ − M|. The
+start is the estimate from training labels alone, and the end is the retained state. The paper shows
+heat maps and prints no numbers.
+""",
+    usage="GRAPH...",
     topic=CLASSES,
+    options=CompatibilityOptions,
+    jobs=jobs,
+    rows=rows,
     charts=charts,
+    tables=tables,
+    summary=summary,
     files=(NAME,),
 )

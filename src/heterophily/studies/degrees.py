@@ -4,29 +4,33 @@ Test nodes are ordered by their degree in the symmetrised graph, ties by node nu
 groups of equal size.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from heterophily.core.chart import Axis, Chart
-from heterophily.core.graph import Graph
-from heterophily.models import Model
+from heterophily.core.chart import Axis, Chart, Table
+from heterophily.core.graph import Graph, Split
+from heterophily.runs.job import Job
+from heterophily.runs.measures import FinalMeasure, Trained
+from heterophily.runs.record import Record
+from heterophily.studies.jobs import StudyJob, make_jobs
+from heterophily.studies.options import MODELS, Models, TrainingOptions
 from heterophily.studies.study import ACCURACY, Study
 from heterophily.studies.tidy import (
     Row,
     Rows,
-    StudyData,
     Tables,
+    describe_splits,
     filter_rows,
+    mean_of,
     paired_marks,
+    published_comparison,
     unique_values,
 )
-from heterophily.studies.trials import Trial, run_trials, trials_of
 from heterophily.training.metrics import accuracy
 
 NAME = "degrees"
@@ -52,42 +56,51 @@ def group_names(count: int = N_GROUPS) -> list[str]:
     return [f"{low}-{high}" for low, high in pairwise(cuts)]
 
 
-def study_degrees(
-    graph: Graph,
-    models: Sequence[Model] = METHODS,
-    *,
-    workers: int = 1,
-    out: Path | str | None = None,
-    **options: Any,
-) -> StudyData:
-    """Accuracy of several methods in five groups of test nodes by degree, per split, in percent.
+@dataclass(frozen=True, kw_only=True)
+class DegreeOptions(TrainingOptions):
+    """Options of the study of degrees."""
 
-    Options are those of `trials_of`.
-    """
-    trials = [trial for model in models for trial in trials_of(graph, model, **options)]
-    study = StudyData.opened(NAME, out)
-    run_trials(trials, measure, study, workers=workers, paper=in_paper)
-    return study
+    models: Annotated[Models, MODELS] = METHODS
 
 
-def measure(trial: Trial) -> Tables:
-    """One row per group."""
-    trained, graph = trial.train(), trial.graph
-    test = trial.split_nodes.test
-    groups = degree_groups(graph.degrees, test[graph.labels[test] >= 0])
-    rows: list[Row] = []
-    for name, nodes in zip(group_names(), groups, strict=True):
-        degrees = graph.degrees[nodes]
-        rows.append(
-            {
-                "group": name,
-                "n_nodes": len(nodes),
-                "lowest_degree": int(degrees.min()) if len(nodes) else None,
-                "highest_degree": int(degrees.max()) if len(nodes) else None,
-                "test_accuracy": 100 * accuracy(trained.logits, graph.labels, nodes),
-            }
-        )
-    return {"": rows}
+def jobs(options: DegreeOptions, graph: Graph) -> list[StudyJob]:
+    """Return the runs of all methods on the splits of a graph."""
+    measures = (f"{__name__}:degree_rows",)
+    return [
+        job
+        for model in options.models
+        for job in make_jobs(graph, model, options, table=NAME, measures=measures)
+    ]
+
+
+def degree_rows(job: Job, graph: Graph, split: Split) -> FinalMeasure:
+    """Measure the accuracy in each group of test nodes, in percent."""
+
+    def measure(trained: Trained) -> Rows:
+        nodes = split.test[graph.labels[split.test] >= 0]
+        groups = degree_groups(graph.degrees, nodes)
+        return [
+            _group_row(name, group, trained)
+            for name, group in zip(group_names(), groups, strict=True)
+        ]
+
+    return FinalMeasure(measure)
+
+
+def _group_row(name: str, nodes: Tensor, trained: Trained) -> Row:
+    degrees = trained.graph.degrees[nodes]
+    return {
+        "group": name,
+        "n_nodes": len(nodes),
+        "lowest_degree": int(degrees.min()) if len(nodes) else None,
+        "highest_degree": int(degrees.max()) if len(nodes) else None,
+        "test_accuracy": 100 * accuracy(trained.logits, trained.graph.labels, nodes),
+    }
+
+
+def rows(job: StudyJob, record: Record) -> Tables:
+    """Return one row per group."""
+    return {"": record.rows("degree_rows")}
 
 
 def in_paper(row: Row) -> float | None:
@@ -136,11 +149,56 @@ def _degree_ranges(rows: Rows) -> str:
     return f"Fifths of the test nodes, with degrees {', '.join(ranges)}." if ranges else ""
 
 
+def tables(found: Tables) -> list[Table]:
+    """Return one table per dataset."""
+    groups, every = group_names(), found.get(NAME, [])
+    shown = []
+    for dataset in unique_values(every, "dataset"):
+        own = filter_rows(every, dataset=dataset)
+        cells = [
+            [m, *(published_comparison(filter_rows(own, model=m, group=g)) for g in groups)]
+            for m in unique_values(own, "model")
+        ]
+        caption = f"{dataset}, ours / the paper's, {describe_splits(own)}:"
+        shown.append(Table(["nodes by degree, %", *groups], cells, caption))
+    return shown
+
+
+def findings(found: Tables) -> list[str]:
+    """Return which method is best among the nodes of lowest degree, here and in the paper."""
+    every = [row for row in found.get(NAME, []) if row["group"] == group_names()[0]]
+    best = []
+    for dataset in unique_values(every, "dataset"):
+        own = [row for row in filter_rows(every, dataset=dataset) if row["paper"] is not None]
+        if own:
+            ours, theirs = (_best(own, column) for column in ("test_accuracy", "paper"))
+            best.append(f"{dataset}: {ours} (paper: {theirs})")
+    return [f"Best on the fifth of lowest degree: {'; '.join(best)}."] if best else []
+
+
+def _best(rows: Rows, column: str) -> str:
+    def score(model: str) -> float:
+        return mean_of(filter_rows(rows, model=model), column) or 0.0
+
+    return max(unique_values(rows, "model"), key=score)
+
+
 STUDY = Study(
-    NAME,
-    "Accuracy by degree",
-    "Accuracy in five groups of test nodes, lowest degree first (Tables 4 and 11 of the paper).",
+    name=NAME,
+    title="Accuracy by degree",
+    description="Accuracy in five groups of test nodes by degree.",
+    details="""
+The lowest degree comes first (Tables 4 and 11 of the paper). Nodes of equal degree are ordered by node
+number; the paper does not state how it orders them.
+""",
+    usage="GRAPH... --models NAME,NAME",
     topic=ACCURACY,
+    options=DegreeOptions,
+    jobs=jobs,
+    rows=rows,
+    paper=in_paper,
     charts=charts,
+    tables=tables,
+    findings=findings,
     files=(NAME,),
 )

@@ -11,18 +11,17 @@ weights α; then C_nb = T C takes the place of R C, and M_des = norm1(Cᵀ C_nb)
 The conjecture of the paper: message passing works by making M more discriminable.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heterophily.core.chart import Chart, file_name, matrix_chart
+from heterophily.core.chart import Chart, Table, file_name, matrix_chart, number_text
 from heterophily.core.compatibility import discriminability, norm1, observed_compatibility
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Graph, Split
 from heterophily.htmp.adaptive import AdaptiveSum, DegreeGatedSum
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.channel import Channel
@@ -34,61 +33,80 @@ from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
 from heterophily.htmp.part import Context
 from heterophily.htmp.transform import NoTransform
-from heterophily.models import Model, find_method
-from heterophily.models.settings import tuned
+from heterophily.models import find_method
+from heterophily.models.settings import merge_settings
+from heterophily.runs.job import Job
+from heterophily.runs.measures import FinalMeasure, Trained
+from heterophily.runs.record import Record
+from heterophily.studies.jobs import StudyJob, make_jobs
 from heterophily.studies.matrices import (
     MATRICES,
     class_names,
     matrix_of,
     matrix_rows,
     observed_chart,
+    split_tables,
 )
+from heterophily.studies.options import MODELS, Models, TrainingOptions
 from heterophily.studies.study import CLASSES, Study
-from heterophily.studies.tidy import Row, Rows, StudyData, Tables, filter_rows, unique_values
-from heterophily.studies.trials import Trial, run_trials, trials_of
+from heterophily.studies.tidy import (
+    Row,
+    Rows,
+    Tables,
+    describe_splits,
+    filter_rows,
+    mean_of,
+    unique_values,
+)
 
 NAME = "desired"
 METHODS = ("acm-gcn", "gpr-gnn")  # those of the paper
 FIXED = (FixedGuidance, Complement, Ones)  # guidance that does not look at the state
 
 
-def study_desired(
-    graph: Graph,
-    models: Sequence[Model] = METHODS,
-    *,
-    workers: int = 1,
-    out: Path | str | None = None,
-    **options: Any,
-) -> StudyData:
-    """Discriminability of the observed and of the desired matrix per split; matrices of the first one.
+@dataclass(frozen=True, kw_only=True)
+class DesiredOptions(TrainingOptions):
+    """Options of the study of desired compatibility."""
 
-    Options are those of `trials_of`.
-    """
-    for model in models:
-        cls = find_method(model)
-        given = options.get("settings") or {}
-        way_of(make_method(cls, {**tuned(cls.name, graph.name), **given}))
-    trials = [trial for model in models for trial in trials_of(graph, model, **options)]
-    study = StudyData.opened(NAME, out)
-    run_trials(trials, measure, study, workers=workers)
-    return study
+    models: Annotated[Models, MODELS] = METHODS
 
 
-def measure(trial: Trial) -> Tables:
-    """Discriminability and, on the first split, the matrices of one run."""
-    trained, graph = trial.train(), trial.graph
-    observed = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes)
-    desired = desired_compatibility(trained.network, graph)
-    row: Row = {
-        "discriminability_observed": discriminability(observed),
-        "discriminability_desired": discriminability(desired),
-        "test_accuracy": trained.test_accuracy,
-    }
-    if not trial.first:
-        return {"": [row]}
-    names = class_names(graph)
-    shown = matrix_rows(observed, names, kind="observed")
-    return {"": [row], MATRICES: shown + matrix_rows(desired, names, kind="desired")}
+def jobs(options: DesiredOptions, graph: Graph) -> list[StudyJob]:
+    """Return the runs of all methods, each of which must have a desired compatibility matrix."""
+    measures = (f"{__name__}:desired_rows",)
+    for model in options.models:
+        method = find_method(model)
+        values, _ = merge_settings(method.name, graph.name, overrides=options.settings)
+        aggregation_kind(make_method(method, values))
+    return [
+        job
+        for model in options.models
+        for job in make_jobs(graph, model, options, table=NAME, measures=measures)
+    ]
+
+
+def desired_rows(job: Job, graph: Graph, split: Split) -> FinalMeasure:
+    """Measure the discriminability of the observed and of the desired matrix."""
+
+    def measure(trained: Trained) -> Rows:
+        observed = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes)
+        desired = desired_compatibility(trained.network, graph)
+        main: Row = {
+            "discriminability_observed": discriminability(observed),
+            "discriminability_desired": discriminability(desired),
+            "test_accuracy": trained.test_accuracy,
+        }
+        names = class_names(graph)
+        matrices = matrix_rows(observed, names, kind="observed")
+        matrices += matrix_rows(desired, names, kind="desired")
+        return [{"table": "", **main}, *({"table": MATRICES, **row} for row in matrices)]
+
+    return FinalMeasure(measure)
+
+
+def rows(job: StudyJob, record: Record) -> Tables:
+    """Return the discriminability and, for the first split, the matrices."""
+    return split_tables(record.rows("desired_rows"), matrices=job.first)
 
 
 def desired_compatibility(network: Network, graph: Graph, *, ego: bool = False) -> Tensor:
@@ -97,15 +115,17 @@ def desired_compatibility(network: Network, graph: Graph, *, ego: bool = False) 
     one_hot = F.one_hot(labels.clamp_min(0), graph.n_classes).double() * (labels >= 0).unsqueeze(1)
     place = next(network.parameters()).device
     moved = graph if graph.labels.device == place else graph.to(place)
-    way = way_of(network.method)
+    way = aggregation_kind(network.method)
     with torch.no_grad():
         network.eval()(moved)
         c = one_hot.to(place, torch.get_default_dtype())
-        spread = propagated(network, c) if way == "propagation" else mixed(network, c, ego=ego)
+        spread = (
+            propagated(network, c) if way == "propagation" else apply_mixing(network, c, ego=ego)
+        )
     return norm1(one_hot.T @ spread.cpu().double()[: graph.n_nodes])
 
 
-def way_of(method: Method) -> str:
+def aggregation_kind(method: Method) -> str:
     """`propagation` or `mixing`: how T follows from the weights; an error if it does not."""
     architecture = complete_architecture(method)
     heard = [c for c in architecture.channels if c.input in ("previous", "initial")]
@@ -126,7 +146,7 @@ def way_of(method: Method) -> str:
             return "mixing"
     raise HeterophilyError(
         f"{method.name} does not mix fixed filters with known weights, so it has no desired "
-        f"compatibility matrix; take one like {' or '.join(METHODS)}"
+        f"compatibility matrix; use a method such as {' or '.join(METHODS)}"
     )
 
 
@@ -146,7 +166,7 @@ def propagated(network: Network, c: Tensor) -> Tensor:
     return fused
 
 
-def mixed(network: Network, c: Tensor, *, ego: bool) -> Tensor:
+def apply_mixing(network: Network, c: Tensor, *, ego: bool) -> Tensor:
     """T C = Σ_r α_r ⊙ (A_r ⊙ B_r) C over the channels of the last layer, the structure channel left out.
 
     Prototypes have their class as label, so the supplementary channel of CMGNN contributes α ⊙ B_sup.
@@ -232,11 +252,61 @@ def _panel(title: str, matrix: Any) -> str:
     return f"{title}\ndiscriminability {discriminability(torch.from_numpy(matrix)):.2f}"
 
 
+def discriminabilities(found: Tables) -> list[tuple[str, str, float, float]]:
+    """Return dataset, method, and the mean discriminability of the observed and the desired matrix."""
+    every, shown = found.get(NAME, []), []
+    for dataset in unique_values(every, "dataset"):
+        for model in unique_values(filter_rows(every, dataset=dataset), "model"):
+            own = filter_rows(every, dataset=dataset, model=model)
+            before = mean_of(own, "discriminability_observed") or 0.0
+            after = mean_of(own, "discriminability_desired") or 0.0
+            shown.append((dataset, model, before, after))
+    return shown
+
+
+def tables(found: Tables) -> list[Table]:
+    """Return the table of discriminabilities."""
+    cells = [
+        [dataset, model, number_text(before, 3), number_text(after, 3)]
+        for dataset, model, before, after in discriminabilities(found)
+    ]
+    return [Table(["dataset", "method", "observed", "desired"], cells)] if cells else []
+
+
+def findings(found: Tables) -> list[str]:
+    """Return how often the desired matrix is more discriminable."""
+    cells = discriminabilities(found)
+    if not cells:
+        return []
+    raised = sum(after > before for *_, before, after in cells)
+    count = f"in {raised} of {len(cells)} cells, {describe_splits(found[NAME])}"
+    return [f"The desired matrix is more discriminable than the observed one {count}."]
+
+
+def summary(found: Tables) -> list[str]:
+    """Return the discriminability of each dataset and method."""
+    return [
+        f"{dataset}, {model}: discriminability {before:.3f} → {after:.3f}"
+        for dataset, model, before, after in discriminabilities(found)
+    ]
+
+
 STUDY = Study(
-    NAME,
-    "Desired compatibility",
-    "The compatibility matrix that a trained method effectively aggregates with.",
+    name=NAME,
+    title="Desired compatibility",
+    description="The compatibility matrix that a trained method effectively aggregates with.",
+    details="""
+The table shows the discriminability of the observed matrix and of the desired one. The paper
+conjectures that message passing works by increasing it, and shows heat maps of one dataset.
+""",
+    usage="GRAPH... --models NAME,NAME",
     topic=CLASSES,
+    options=DesiredOptions,
+    jobs=jobs,
+    rows=rows,
     charts=charts,
+    tables=tables,
+    findings=findings,
+    summary=summary,
     files=(NAME,),
 )

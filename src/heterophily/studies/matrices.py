@@ -7,7 +7,7 @@ import numpy as np
 
 from heterophily.core.chart import Chart, matrix_chart
 from heterophily.core.graph import Graph
-from heterophily.studies.tidy import Row, Rows, filter_rows, unique_values
+from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, unique_values
 
 MATRICES = "matrices"  # the table that holds them
 
@@ -53,3 +53,14 @@ def estimated_chart(matrix: Any, names: Sequence[str], method: str, **place: Any
         method=method,
         **place,
     )
+
+
+def split_tables(rows: Iterable[Row], *, matrices: bool) -> Tables:
+    """Return the rows of a measure by their column `table`, with or without the table of matrices."""
+    tables: Tables = {}
+    for row in rows:
+        columns = dict(row)
+        table = columns.pop("table")
+        if matrices or table != MATRICES:
+            tables.setdefault(table, []).append(columns)
+    return tables

@@ -6,14 +6,14 @@ Nodes of few neighbors show but a part of M, so the overlap is also measured in 
 group has at least ten nodes of both classes.
 """
 
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from heterophily.core.chart import Axis, Chart, Mark, file_name
+from heterophily.core.chart import Axis, Chart, Mark, Table, file_name, number_text
 from heterophily.core.compatibility import (
     neighborhood_overlap,
     observed_compatibility,
@@ -23,11 +23,11 @@ from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.graph import Graph
 from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.matrices import class_names
+from heterophily.studies.options import GraphOptions, Option
 from heterophily.studies.study import CLASSES, Study
 from heterophily.studies.tidy import (
     Row,
     Rows,
-    StudyData,
     Tables,
     filter_rows,
     means_by,
@@ -45,39 +45,45 @@ QUANTILES = {
     "highest_5": 0.95,
 }
 N_BINS = 24
-LEAST = 10  # nodes of each class; fewer overlap or not by chance
+MIN_NODES = 10  # nodes of each class; fewer overlap or not by chance
 
 
-def study_overlap(
-    graph: Graph, pair: tuple[str, str] | None = None, *, out: Path | str | None = None
-) -> StudyData:
-    """Overlap of each two classes, all nodes and by degree, and the distributions behind it.
+@dataclass(frozen=True, kw_only=True)
+class OverlapOptions(GraphOptions):
+    """Options of the study of overlap."""
 
-    The histogram is that of `pair`, by default the two largest classes.
+    classes: Annotated[
+        tuple[str, ...],
+        Option("Two classes to plot, separated by a comma; by default the largest two.", "names"),
+    ] = ()
+
+
+def measure(options: OverlapOptions, graph: Graph) -> Tables:
+    """Measure the overlap of all pairs of classes, for all nodes and by degree.
+
+    The histogram is that of two classes.
     """
     hoods = semantic_neighborhoods(graph.symmetric, graph.labels, graph.n_classes)
     if not bool((hoods.sum(dim=1) > 0).any()):
-        raise HeterophilyError(f"{graph.name} has no edges to labelled nodes; label more nodes")
-    chosen = _pair_of(graph, pair)
-    study = StudyData.opened(NAME, out)
-    tables: dict[str, Rows] = {"": [], DISTRIBUTION: [], HISTOGRAM: []}
+        raise HeterophilyError(f"{graph.name} has no edges to labeled nodes; label more nodes")
+    pair = _pair_of(graph, options.classes)
+    tables: Tables = {"": [], DISTRIBUTION: [], HISTOGRAM: []}
     for name, nodes in _groups(graph, hoods).items():
         facts = {"dataset": graph.name, "group": name}
         tables[""] += [{**facts, **row} for row in _pairs(graph, nodes)]
         tables[DISTRIBUTION] += [{**facts, **row} for row in _distributions(graph, hoods, nodes)]
-        tables[HISTOGRAM] += [{**facts, **row} for row in _histogram(graph, hoods, nodes, chosen)]
-    for table, rows in tables.items():
-        study.replace_rows(table, rows, same=("dataset",))
-    study.write()
-    return study
+        tables[HISTOGRAM] += [{**facts, **row} for row in _histogram(graph, hoods, nodes, pair)]
+    return tables
 
 
-def _pair_of(graph: Graph, pair: tuple[str, str] | None) -> tuple[int, int]:
+def _pair_of(graph: Graph, pair: tuple[str, ...]) -> tuple[int, int]:
     names = class_names(graph)
-    if pair is None:
+    if not pair:
         sizes = torch.bincount(graph.labels[graph.labeled], minlength=graph.n_classes)
         first, second = sorted(sizes.argsort(descending=True, stable=True)[:2].tolist())
         return first, second
+    if len(pair) != 2:
+        raise HeterophilyError(f"expected two classes separated by a comma, got {','.join(pair)!r}")
     for name in pair:
         if name not in names:
             raise unknown_name(f"class of {graph.name}", name, names)
@@ -102,7 +108,7 @@ def _pairs(graph: Graph, nodes: Tensor) -> Rows:
         {
             "class_a": names[a],
             "class_b": names[b],
-            "overlap": float(matrix[a, b]) if min(sizes[a], sizes[b]) >= LEAST else None,
+            "overlap": float(matrix[a, b]) if min(sizes[a], sizes[b]) >= MIN_NODES else None,
             "n_a": sizes[a],
             "n_b": sizes[b],
             "lowest_degree": int(degrees.min()) if len(nodes) else None,
@@ -230,11 +236,49 @@ def _overlap_chart(rows: Rows) -> Chart:
     )
 
 
+def tables(found: Tables) -> list[Table]:
+    """Return the mean overlap of each dataset by degree."""
+    every = found.get(NAME, [])
+    groups = unique_values(every, "group")
+    cells = [
+        [name, *(number_text(value, 2) for value in _means(every, name, groups))]
+        for name in unique_values(every, "dataset")
+    ]
+    return [Table(["dataset", *groups], cells)] if cells else []
+
+
+def _means(rows: Rows, dataset: str, groups: list[str]) -> list[float | None]:
+    return means_by(filter_rows(rows, dataset=dataset), "group", groups, "overlap")
+
+
+def summary(found: Tables) -> list[str]:
+    """Return the mean overlap of each dataset."""
+    every, lines = found.get(NAME, []), []
+    for dataset in unique_values(every, "dataset"):
+        first, *others = _means(every, dataset, unique_values(every, "group"))
+        shown = ", ".join(number_text(value, 2) for value in others)
+        lines.append(
+            f"{dataset}: mean overlap {number_text(first, 2)}; by degree, lowest first: {shown}"
+        )
+    return lines
+
+
 STUDY = Study(
-    NAME,
-    "Overlap of neighborhoods",
-    "How similar the neighborhoods of two classes are, by degree.",
+    name=NAME,
+    title="Overlap of neighborhoods",
+    description="How similar the neighborhoods of two classes are, by degree.",
+    details="""
+The overlap is 1 if the semantic neighborhoods of two classes are indistinguishable. The table shows the
+mean over pairs of classes for all nodes and for fifths of the nodes by degree, lowest first; the paper
+plots it in Figure 1d. Compare fifths with each other, not with all nodes: fewer nodes look more
+different by chance alone, so pairs with fewer than ten nodes of a class are omitted.
+""",
+    usage="GRAPH...",
     topic=CLASSES,
+    options=OverlapOptions,
+    measure=measure,
     charts=charts,
+    tables=tables,
+    summary=summary,
     files=(NAME,),
 )

@@ -5,81 +5,137 @@ step and evaluation, as in every run here; the first epochs are not counted. The
 fitted to logarithms over synthetic graphs with E stored edges.
 """
 
-import json
-import subprocess
-import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from heterophily.core.chart import Axis, Chart, Mark
+from heterophily.core.chart import Axis, Chart, Mark, Table, number_text
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.graph import Graph
-from heterophily.core.machine import prepare_process
-from heterophily.core.progress import track
+from heterophily.core.graph import Graph, Split
+from heterophily.core.types import Settings
 from heterophily.data.splits import random_splits
 from heterophily.data.synthetic import draw_edges, preference_pattern, target_matrix
-from heterophily.htmp.identity import digest, identity_of
-from heterophily.htmp.method import make_method
+from heterophily.htmp.network import Network
 from heterophily.models import find_method
-from heterophily.models.settings import tuned
-from heterophily.runs.record import RESULTS_VERSION
-from heterophily.studies.study import COST, Study
-from heterophily.studies.tidy import (
-    Row,
-    Rows,
-    StudyData,
-    Tables,
-    filter_rows,
-    means_by,
-    unique_values,
-)
+from heterophily.models.settings import merge_settings
+from heterophily.runs.job import Job, make_job
+from heterophily.runs.measures import Trained
+from heterophily.runs.record import Record
+from heterophily.studies.jobs import StudyJob
+from heterophily.studies.options import MODELS, GraphOptions, Graphs, Models, Option
+from heterophily.studies.study import COST, Study, open_graphs
+from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, means_by, unique_values
+from heterophily.training.trainer import train
 
 NAME, SCALING = "runtime", "scaling"
+SCALING_SUFFIX = " nodes"  # of the names of the graphs of the scaling law
 WARM_UP = 3  # epochs that are not counted
+MEASURED = ("milliseconds", "median_milliseconds", "peak_mb", "training_mb", "parameters")
 METHODS = ("mlp", "gcn", "gcnii", "acm-gcn", "cmgnn")
-SIZES = (1_000, 3_000, 10_000, 30_000)
 DEGREE, N_FEATURES, N_CLASSES = 10, 64, 5  # of the graphs of the scaling law
 
 
-def study_runtime(
-    graph: Graph,
-    models: Sequence[str] = METHODS,
-    *,
-    n_epochs: int = 20,
-    threads: int = 0,
-    settings: Mapping[str, Any] | None = None,
-    out: Path | str | None = None,
-) -> StudyData:
-    """Time, memory and weights of methods on a graph, with its committed settings.
+@dataclass(frozen=True, kw_only=True)
+class RuntimeOptions(GraphOptions):
+    """Options of the study of run time."""
 
-    What the folder `out` has is not measured again: take another one for another machine or faster code.
-    Methods go by name or file, since another process must find them. `threads` 0 leaves them to PyTorch.
-    """
-    study = StudyData.opened(NAME, out)
-    _fill(study, graph, models, n_epochs=n_epochs, threads=threads, settings=settings)
-    return study
+    graphs: Annotated[
+        Graphs, Option("Datasets, `digits`, or paths of your own graphs.", "graphs")
+    ] = ()
+    models: Annotated[Models, MODELS] = METHODS
+    sizes: Annotated[
+        tuple[float, ...],
+        Option("Numbers of nodes for the scaling law, for example 1000,10000.", "numbers"),
+    ] = ()
+    epochs: Annotated[int, Option("Number of epochs that are timed.", min=1)] = 20
+    threads: Annotated[
+        int, Option("Number of PyTorch threads; 0 for the PyTorch default.", min=0)
+    ] = 0
+    settings: Annotated[
+        Settings, Option("A setting of all runs, for example width=128.", "settings")
+    ] = field(default_factory=dict)
 
 
-def study_scaling(
-    sizes: Sequence[int] = SIZES,
-    models: Sequence[str] = METHODS,
-    *,
-    n_epochs: int = 5,
-    threads: int = 0,
-    settings: Mapping[str, Any] | None = None,
-    out: Path | str | None = None,
-) -> StudyData:
-    """Time and memory of methods on synthetic graphs of growing size, with their default settings."""
-    study = StudyData.opened(SCALING, out)
-    for size in sizes:
-        graph = scaling_graph(size)
-        _fill(study, graph, models, n_epochs=n_epochs, threads=threads, settings=settings)
-    return study
+def graphs(options: RuntimeOptions) -> Iterator[Graph]:
+    """Return the graphs, followed by those of the scaling law."""
+    if not options.graphs and not options.sizes:
+        raise HeterophilyError(
+            "expected a graph to measure, or --sizes 1000,10000 for the scaling law, got neither"
+        )
+    yield from open_graphs(options)
+    for size in options.sizes:
+        yield scaling_graph(int(size))
+
+
+def jobs(options: RuntimeOptions, graph: Graph) -> list[StudyJob]:
+    """Return one run per method on the first split of a graph, with few epochs."""
+    n_epochs = options.epochs + WARM_UP
+    usable = graph.splits or random_splits(graph, count=1)
+    measured = graph.replace(splits=dict(list(usable.items())[:1]))
+    found = []
+    for model in options.models:
+        name = find_method(model).name
+        values, origin = merge_settings(name, graph.name, overrides=options.settings)
+        job = make_job(
+            model,
+            measured,
+            next(iter(measured.splits)),
+            seed=0,
+            settings={**values, "max_epochs": n_epochs, "patience": n_epochs},
+            origin=origin,
+            measures=(f"{__name__}:RuntimeMeasure",),
+        )
+        table = SCALING if graph.name.endswith(SCALING_SUFFIX) else NAME
+        sizes = {"n_nodes": graph.n_nodes, "n_edges": graph.symmetric.n_entries}
+        found.append(StudyJob(job, table, {"dataset": graph.name, "model": name, **sizes}))
+    return found
+
+
+class RuntimeMeasure:
+    """Time per epoch and memory of a run in its own process."""
+
+    def __init__(self, job: Job, graph: Graph, split: Split) -> None:
+        small = scaling_graph(100)
+        # This run loads modules that are loaded on first use.
+        train("mlp", small, split=small.split("0"), progress=False, max_epochs=1, patience=1)
+        self.before = memory("VmRSS")
+
+    def on_improvement(self, epoch: int, network: Network, logits: Tensor) -> None:
+        """Ignore epochs."""
+
+    def rows(self, trained: Trained) -> Rows:
+        """Return one row."""
+        seconds = trained.run.history.seconds
+        times, peak = seconds[WARM_UP:], memory("VmHWM")
+        return [
+            {
+                "milliseconds": 1e3 * sum(times) / len(times),
+                "median_milliseconds": 1e3 * median(times),
+                "n_epochs": len(times),
+                "setup_seconds": trained.run.seconds - sum(seconds),
+                "peak_mb": peak,
+                "training_mb": peak - self.before,
+                "threads": torch.get_num_threads(),
+                "device": trained.run.device,
+            }
+        ]
+
+
+def rows(job: StudyJob, record: Record) -> Tables:
+    """Return one row, which contains the reason if the run failed."""
+    printed = in_paper(str(job.columns["model"]), str(job.columns["dataset"]))
+    paper = {"paper": printed} if job.table == NAME else {}
+    if record.done:
+        (row,) = record.rows("RuntimeMeasure")
+        return {"": [{**row, "parameters": record.parameters, "failure": None, **paper}]}
+    reason = (record.reason.strip().splitlines() or [""])[-1][:200] or record.status
+    return {"": [{**dict.fromkeys(MEASURED), "failure": reason, **paper}]}
 
 
 def scaling_graph(n_nodes: int, *, seed: int = 0) -> Graph:
@@ -93,98 +149,8 @@ def scaling_graph(n_nodes: int, *, seed: int = 0) -> Graph:
     edges = draw_edges(labels, matrix, degree=DEGREE, seed=seed)
     features = rng.standard_normal((n_nodes, N_FEATURES), dtype=np.float32)
     features[np.arange(n_nodes), labels] += 1
-    graph = Graph.from_edges(edges, features, labels=labels, name=f"{n_nodes:,} nodes")
+    graph = Graph.from_edges(edges, features, labels=labels, name=f"{n_nodes:,}{SCALING_SUFFIX}")
     return graph.replace(splits=random_splits(graph, count=1))
-
-
-def _fill(
-    study: StudyData,
-    graph: Graph,
-    models: Sequence[str],
-    *,
-    n_epochs: int,
-    threads: int,
-    settings: Mapping[str, Any] | None,
-) -> None:
-    """Measure the methods that have no numbers yet under the same settings, threads and epochs."""
-    jobs = [_job(graph, model, n_epochs, threads, settings or {}) for model in models]
-    own = filter_rows(study.rows, dataset=graph.name)
-    held = {row.get("run") for row in own if row["milliseconds"] is not None}
-    lacking = [job for job in jobs if job["run"] not in held]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "graph.safetensors"
-        if lacking:
-            graph.replace(splits=graph.splits or random_splits(graph, count=1)).save(path)
-        for job in track(lacking, f"{study.name}, {graph.name}"):
-            name = job["name"]
-            found = in_own_process({**job, "graph": str(path)})
-            beside = {"paper": in_paper(name, graph.name)} if study.name == NAME else {}
-            row = {"dataset": graph.name, "model": name, **_sizes(graph), **found, **beside}
-            study.replace_rows("", [{**row, "run": job["run"]}], same=("dataset", "model"))
-            study.write()
-
-
-def _job(
-    graph: Graph, model: str, n_epochs: int, threads: int, settings: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What another process must know, with the method's name and a digest of what its row is about."""
-    cls = find_method(model)
-    values = {**tuned(cls.name, graph.name), **settings}
-    asked = {"n_epochs": n_epochs, "threads": threads}
-    about = [identity_of(make_method(cls, values)), graph.checksum, asked, RESULTS_VERSION]
-    facts = {"name": cls.name, "run": digest(about)[:8]}
-    return {"model": model, "settings": values, **asked, **facts}
-
-
-def _sizes(graph: Graph) -> Row:
-    return {"n_nodes": graph.n_nodes, "n_edges": graph.symmetric.n_entries}
-
-
-def in_own_process(job: Mapping[str, Any]) -> Row:
-    """Measure in a fresh process; a process that fails gives a row without numbers and the reason."""
-    command = [sys.executable, "-m", "heterophily.studies.runtime"]
-    text = json.dumps(job)
-    run = subprocess.run(command, input=text, capture_output=True, text=True, check=False)  # noqa: S603
-    if run.returncode == 0:
-        return {**json.loads(run.stdout.splitlines()[-1]), "failure": None}
-    said = run.stderr.strip().splitlines()
-    empty = dict.fromkeys(
-        ("milliseconds", "median_milliseconds", "peak_mb", "training_mb", "parameters")
-    )
-    return {**empty, "failure": said[-1][:200] if run.returncode > 0 and said else "killed"}
-
-
-def measure_here(job: Mapping[str, Any]) -> Row:
-    """Train for a few epochs in this process: time per epoch, memory and number of weights."""
-    import torch
-
-    from heterophily.training.splits import with_validation
-    from heterophily.training.trainer import train
-
-    prepare_process(int(job["threads"]))
-    small = scaling_graph(100)
-    train("mlp", small, split=small.split("0"), **_ended(1))  # loads what is loaded on first use
-    graph = Graph.load(job["graph"])
-    split = with_validation(graph, next(iter(graph.splits.values())), seed=0)
-    before, count = memory("VmRSS"), int(job["n_epochs"]) + WARM_UP
-    chosen = {**job["settings"], **_ended(count)}
-    network, run = train(job["model"], graph, split=split, **chosen)
-    times = run.history.seconds[WARM_UP:]
-    return {
-        "milliseconds": 1e3 * sum(times) / len(times),
-        "median_milliseconds": 1e3 * median(times),
-        "n_epochs": len(times),
-        "setup_seconds": run.seconds - sum(run.history.seconds),
-        "peak_mb": memory("VmHWM"),
-        "training_mb": memory("VmHWM") - before,
-        "parameters": sum(p.numel() for p in network.parameters()),
-        "threads": torch.get_num_threads(),
-        "device": run.device,
-    }
-
-
-def _ended(count: int) -> dict[str, Any]:
-    return {"max_epochs": count, "patience": count, "progress": False}
 
 
 def memory(field: str) -> float:
@@ -284,15 +250,63 @@ def _line(rows: Rows, law: Row, column: str, name: str) -> Mark | None:
     return Mark("line", x, y, name=title, method=model)
 
 
+def tables(found: Tables) -> list[Table]:
+    """Return the times of all methods and datasets, and the exponents of the scaling law."""
+    every, shown = found.get(NAME, []), []
+    if every:
+        datasets, models = unique_values(every, "dataset"), unique_values(every, "model")
+        cells = [
+            [m, *(_cell(filter_rows(every, dataset=d, model=m)) for d in datasets)] for m in models
+        ]
+        device = " and ".join(str(name) for name in unique_values(every, "device") if name)
+        threads = " or ".join(str(count) for count in unique_values(every, "threads") if count)
+        ours = f"ours on {device} (threads: {threads})"
+        caption = f"Milliseconds per epoch, {ours} / the paper's, and peak memory:"
+        shown.append(Table(["method", *datasets], cells, caption))
+    laws = [
+        [row["model"], str(row["n_sizes"]), number_text(row["time"]), number_text(row["memory"])]
+        for row in exponents(found.get(SCALING, []))
+    ]
+    caption = "Exponents b of time and memory ~ Eᵇ over E stored edges of random graphs:"
+    return [*shown, Table(["method", "sizes", "time", "memory"], laws, caption)] if laws else shown
+
+
+def _cell(rows: Rows) -> str:
+    if not rows:
+        return "–"
+    row = rows[0]
+    if row["milliseconds"] is None:
+        return str(row["failure"])
+    times = f"{number_text(row['milliseconds'], 1)} / {number_text(row['paper'], 1)}"
+    return f"{times}, {number_text(row['peak_mb'], 0)} MB"
+
+
+def summary(found: Tables) -> list[str]:
+    """Return the fitted exponents."""
+    lines = []
+    for row in exponents(found.get(SCALING, [])):
+        laws = [f"{key} ~ E^{row[key]:.2f}" for key in ("time", "memory") if row[key] is not None]
+        lines.append(f"{row['model']}: {', '.join(laws) or 'too few sizes to fit an exponent'}")
+    return lines
+
+
 STUDY = Study(
-    NAME,
-    "Run time",
-    "Time per epoch and peak memory, and how they grow with the number of edges (Table 13 of the paper).",
+    name=NAME,
+    title="Run time",
+    description="Time per epoch, peak memory, and number of weights, and how they grow with edges.",
+    details="""
+This is Table 13 of the paper. The peak memory is that of the entire process. The paper's times are
+those of an RTX 3090 and of other implementations, so only orders of magnitude are comparable.
+""",
+    usage="GRAPH... --models NAME,NAME [--sizes 1000,10000]",
     topic=COST,
+    options=RuntimeOptions,
+    graphs=graphs,
+    jobs=jobs,
+    rows=rows,
     charts=charts,
+    tables=tables,
+    summary=summary,
     files=(NAME, SCALING),
+    separate_processes=True,
 )
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure_here(json.load(sys.stdin))))

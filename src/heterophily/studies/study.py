@@ -1,26 +1,135 @@
 """The interface of a study: a question that is answered by training runs."""
 
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
 
-from heterophily.core.chart import Chart
-from heterophily.studies.tidy import Tables
+from heterophily.core.chart import Chart, Table
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.graph import Graph
+from heterophily.data.loading import open_graph
+from heterophily.runs.execute import OpenDisplay, no_display, run_jobs
+from heterophily.runs.record import Record
+from heterophily.studies.jobs import StudyJob
+from heterophily.studies.options import GraphOptions, TrainingOptions
+from heterophily.studies.tidy import Row, StudyData, Tables
 
 CLASSES = "How classes connect"
 ACCURACY = "Where accuracy comes from"
 COST = "How accurate, and at what cost"
+RECORDS = "runs"  # folder of the records in the folder of a study
+CELL = ("dataset", "model", "variant")  # columns that runs of one table cell share
+RUN = (*CELL, "split", "seed")
+OptionsT = TypeVar("OptionsT", bound=GraphOptions)
 
 
-@dataclass(frozen=True)
-class Study:
+def open_graphs(options: GraphOptions) -> Iterable[Graph]:
+    """Return the graphs of a study one after another."""
+    for source in options.graphs:
+        yield source if isinstance(source, Graph) else open_graph(source, nodes=options.nodes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study(Generic[OptionsT]):
     """A question that is answered by training runs.
 
-    Its tables are files `<name>.json` and `<name>-<table>.json`. Everything else follows from them.
+    A study creates jobs, makes rows from their records, and describes everything else as a function of these
+    rows. Its tables are the files `<name>.json` and `<name>-<table>.json`.
     """
 
     name: str
     title: str
-    description: str  # shared by the command, the report, and the documentation
+    description: str  # one sentence for the command, the report, and the documentation
+    details: str = ""  # further sentences for the documentation
+    usage: str  # an example of the arguments of the command
     topic: str  # heading of its charts in a report
+    options: type[OptionsT]
+    graphs: Callable[[OptionsT], Iterable[Graph]] = open_graphs
+    jobs: Callable[[OptionsT, Graph], Sequence[StudyJob]] = lambda *_: ()
+    rows: Callable[[StudyJob, Record], Tables] = lambda *_: {}
+    measure: Callable[[OptionsT, Graph], Tables] = lambda *_: {}  # tables that need no training
+    paper: Callable[[Row], float | None] | None = None  # the paper's number for a row
     charts: Callable[[Tables], Sequence[Chart]]
-    files: tuple[str, ...]  # what the names of its files start with
+    tables: Callable[[Tables], Sequence[Table]]
+    findings: Callable[[Tables], Sequence[str]] = lambda _: ()  # sentences below the tables
+    summary: Callable[[Tables], Sequence[str]] = lambda _: ()  # lines that the command prints
+    files: tuple[str, ...]  # names of its main tables
+    separate_processes: bool = False  # whether every run needs its own process
+
+
+def run_study(
+    study: Study[OptionsT], options: OptionsT, *, display: OpenDisplay = no_display
+) -> Tables:
+    """Run the jobs of a study that have no record yet, and return all of its tables."""
+    stored = {name: StudyData.opened(name, options.out) for name in study.files}
+    for graph in study.graphs(options):
+        for table, rows in study.measure(options, graph).items():
+            stored[study.name].replace_rows(table, rows, same=("dataset",))
+        jobs = study.jobs(options, graph)
+        records = _run(study, jobs, options, display)
+        for name, data in stored.items():
+            pairs = [(j, r) for j, r in zip(jobs, records, strict=True) if j.table == name]
+            _update(data, study, pairs)
+            data.write()
+        _check(study, jobs, records)
+    return {file: rows for data in stored.values() for file, rows in data.by_file.items() if rows}
+
+
+def _run(
+    study: Study[OptionsT], jobs: Sequence[StudyJob], options: OptionsT, display: OpenDisplay
+) -> list[Record]:
+    if not jobs:
+        return []
+    workers = options.workers if isinstance(options, TrainingOptions) else 1
+    threads = getattr(options, "threads", 0)
+    here = workers == 1 and not threads and not study.separate_processes
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (Path(temporary) if options.out is None else options.out) / RECORDS
+        if study.separate_processes:  # times with different numbers of threads differ
+            folder /= f"threads-{threads}"
+        return run_jobs(
+            [each.job for each in jobs],
+            folder,
+            workers=workers,
+            threads=threads,
+            engine="inline" if here else "local",
+            retry=True,
+            display=display,
+        )
+
+
+def _update(
+    data: StudyData, study: Study[OptionsT], pairs: Sequence[tuple[StudyJob, Record]]
+) -> None:
+    """Replace the rows of these runs, and drop those of runs with other settings or another graph."""
+    groups = {tuple(job.columns.get(name) for name in CELL): job.group for job, _ in pairs}
+
+    def is_current(row: Row) -> bool:
+        group = groups.get(tuple(row.get(name) for name in CELL))
+        return group is None or str(row["run"]).startswith(group)
+
+    data.drop_rows_unless(is_current)
+    for job, record in pairs:
+        for table, rows in study.rows(job, record).items() if _is_usable(study, record) else ():
+            labeled = [{**job.labels, **row} for row in rows]
+            if not table and study.paper is not None:
+                labeled = [{**row, "paper": study.paper(row)} for row in labeled]
+            data.replace_rows(table, labeled, same=RUN)
+
+
+def _is_usable(study: Study[OptionsT], record: Record) -> bool:
+    return record.done or study.separate_processes
+
+
+def _check(study: Study[OptionsT], jobs: Sequence[StudyJob], records: Sequence[Record]) -> None:
+    """Raise an error if runs failed. A study of run time reports failures in its rows."""
+    failed = [(j.job, r) for j, r in zip(jobs, records, strict=True) if not _is_usable(study, r)]
+    if failed:
+        job, record = failed[0]
+        reason = (record.reason.strip().splitlines() or [record.status])[-1]
+        raise HeterophilyError(
+            f"{len(failed)} of {len(jobs)} runs failed, for example {job}: {reason}; fix the problem "
+            "and run the same command again to continue"
+        )

@@ -6,20 +6,18 @@ elsewhere, from ρ = 0.02, our easy kind, to ρ = 1, our hard kind.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 
-from heterophily.core.chart import Axis, Chart, Mark, file_name
+from heterophily.core.chart import Axis, Chart, Mark, Table, file_name
 from heterophily.core.compatibility import discriminability, observed_compatibility
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.homophily import measure_homophily
 from heterophily.core.sparse import Pattern
-from heterophily.data.splits import N_SPLITS
 from heterophily.data.synthetic import (
     DEGREES,
     HOMOPHILY,
@@ -28,88 +26,76 @@ from heterophily.data.synthetic import (
     synthetic_benchmark,
     target_matrix,
 )
+from heterophily.htmp.method import Method, make_method
+from heterophily.htmp.neighborhoods import Ego
 from heterophily.models import Model, find_method
 from heterophily.models.settings import tuned
+from heterophily.runs.record import Record
+from heterophily.studies.jobs import StudyJob, make_jobs, with_splits
+from heterophily.studies.options import MODELS, Graphs, Models, Option, TrainingOptions
 from heterophily.studies.study import ACCURACY, Study
 from heterophily.studies.tidy import (
     Row,
     Rows,
-    StudyData,
     Tables,
+    describe_splits,
     filter_rows,
+    mean_of,
     means_by,
     paired_marks,
+    published_comparison,
     unique_values,
 )
-from heterophily.studies.trials import Trial, run_trials, splits_of, trials_of
 
 NAME, SWEEP = "synthetic", "sweep"
 METHODS = ("gcn", "mlp")  # those of the paper
 # Without committed settings for the base, as for Cora, whose words are counts of very different sums.
 SETTINGS = {"feature_norm": "l1"}
 HOMOPHILIES = (0.0, 0.2, 0.4, 0.6, 0.8)
-RESTS = (0.02, 0.1, 0.3, 1.0)  # ρ
+OFF_RING_PREFERENCES = (0.02, 0.1, 0.3, 1.0)  # ρ
+Kind = tuple[float, str | float, float]  # homophily, pattern or preference ρ, degree
 
 
-def study_synthetic(
-    base: Graph,
-    models: Sequence[Model] = METHODS,
-    *,
-    settings: Mapping[str, Any] | None = None,
-    workers: int = 1,
-    out: Path | str | None = None,
-    **options: Any,
-) -> StudyData:
-    """Accuracy of methods on the twelve graphs over the nodes of `base`, per split, in percent.
+@dataclass(frozen=True, kw_only=True)
+class SyntheticOptions(TrainingOptions):
+    """Options of the study of synthetic graphs."""
 
-    Options are those of `trials_of`; edges are drawn once, from its seed.
-    """
-    fixed = with_splits(base, int(options.get("n_splits", N_SPLITS)))
-    graphs = {
-        (HOMOPHILY[level], kind, DEGREES[degree]): graph
-        for (level, kind, degree), graph in synthetic_benchmark(
-            fixed, seed=int(options.get("seed", 0))
-        )
+    graphs: Annotated[Graphs, Option("Graphs whose nodes get new edges.", "graphs")] = ("cora",)
+    models: Annotated[Models, MODELS] = METHODS
+    sweep: Annotated[
+        bool, Option("Use a grid of homophily × preferences × degree instead of the twelve graphs.")
+    ] = False
+    homophilies: Annotated[
+        tuple[float, ...], Option("Edge homophily of the graphs of the sweep.", "numbers")
+    ] = HOMOPHILIES
+    off_ring_preferences: Annotated[
+        tuple[float, ...],
+        Option("Preference for classes off the ring in the sweep; 1 is hard.", "numbers"),
+    ] = OFF_RING_PREFERENCES
+    degrees: Annotated[
+        tuple[float, ...], Option("Mean degrees of the graphs of the sweep.", "numbers")
+    ] = tuple(DEGREES.values())
+
+
+def jobs(options: SyntheticOptions, graph: Graph) -> list[StudyJob]:
+    """Return the runs of all methods on graphs with the nodes of one graph."""
+    base = with_splits(graph, options.splits)
+    if options.sweep:
+        return make_graph_jobs(base, _swept_graphs(base, options), options, column="rest")
+    graphs: dict[Kind, Graph] = {
+        (HOMOPHILY[level], kind, DEGREES[degree]): made
+        for (level, kind, degree), made in synthetic_benchmark(base, seed=options.seed)
     }
-    study = StudyData.opened(NAME, out)
-    trials = _trials(fixed, graphs, models, column="pattern", settings=settings, **options)
-    run_trials(trials, measure, study, workers=workers, paper=in_paper)
-    return study
+    return make_graph_jobs(base, graphs, options, column="pattern")
 
 
-def study_sweep(
-    base: Graph,
-    models: Sequence[Model] = METHODS,
-    *,
-    homophilies: Sequence[float] = HOMOPHILIES,
-    rests: Sequence[float] = RESTS,
-    degrees: Sequence[float] = tuple(DEGREES.values()),
-    settings: Mapping[str, Any] | None = None,
-    workers: int = 1,
-    out: Path | str | None = None,
-    **options: Any,
-) -> StudyData:
-    """Accuracy over a grid of homophily × preference ρ × degree; each row has its discriminability.
-
-    Options are those of `trials_of`.
-    """
-    fixed = with_splits(base, int(options.get("n_splits", N_SPLITS)))
-    drawn = int(options.get("seed", 0))
-    graphs = {
-        (h, rest, d): swept_graph(fixed, homophily=h, rest=rest, degree=d, seed=drawn)
-        for h in homophilies
-        for rest in rests
-        for d in degrees
+def _swept_graphs(base: Graph, options: SyntheticOptions) -> dict[Kind, Graph]:
+    return {
+        (h, rest, d): swept_graph(base, homophily=h, rest=rest, degree=d, seed=options.seed)
+        for h in options.homophilies
+        for rest in options.off_ring_preferences
+        for d in options.degrees
     }
-    study = StudyData.opened(SWEEP, out)
-    trials = _trials(fixed, graphs, models, column="rest", settings=settings, **options)
-    run_trials(trials, measure, study, workers=workers)
-    return study
-
-
-def with_splits(base: Graph, count: int) -> Graph:
-    """The base with splits, so that all graphs drawn over its nodes share them."""
-    return base.replace(splits=splits_of(base, count))
 
 
 def swept_graph(
@@ -128,32 +114,44 @@ def swept_graph(
     return base.replace(adjacency=Pattern.from_edges(*edges.T, shape=(n, n)))
 
 
-def _trials(
-    base: Graph,
-    graphs: Mapping[Any, Graph],
-    models: Sequence[Model],
-    *,
-    column: str,
-    settings: Mapping[str, Any] | None,
-    **options: Any,
-) -> list[Trial]:
-    found: list[Trial] = []
+def make_graph_jobs(
+    base: Graph, graphs: Mapping[Kind, Graph], options: SyntheticOptions, *, column: str
+) -> list[StudyJob]:
+    """Return the runs on synthetic graphs. Methods that use no edges have the same run on all graphs."""
+    found: list[StudyJob] = []
     for (homophily, kind, degree), graph in graphs.items():
         facts = {"homophily": homophily, column: kind, "degree": degree, **_measured(graph)}
-        for model in models:
-            committed = find_method(model).name, base.name
-            usual = {} if tuned(*committed) else SETTINGS
-            found += trials_of(
-                graph,
+        for model in options.models:
+            tuned_as = find_method(model).name, base.name
+            found += make_jobs(
+                graph if uses_edges(model, base.name) else without_edges(graph, base),
                 model,
-                settings={**usual, **(settings or {})},
-                tuned_as=committed,
-                dataset=base.name,
-                variant=f"homophily {homophily}, {column} {kind}, degree {degree}",
-                **facts,
-                **options,
+                options,
+                table=SWEEP if options.sweep else NAME,
+                settings={} if tuned(*tuned_as) else SETTINGS,
+                tuned_as=tuned_as,
+                columns={
+                    "dataset": base.name,
+                    "variant": f"homophily {homophily}, {column} {kind}, degree {degree}",
+                    **facts,
+                },
             )
     return found
+
+
+def uses_edges(model: Model, dataset: str) -> bool:
+    """Return whether a method uses the edges of a graph."""
+    found = find_method(model)
+    values = {} if isinstance(found, Method) else tuned(found.name, dataset)
+    used = make_method(found, values).architecture()
+    ego = all(isinstance(channel.neighborhood, Ego) for channel in used.channels)
+    return not ego or used.encoder.uses_structure or bool(used.states)
+
+
+def without_edges(graph: Graph, base: Graph) -> Graph:
+    """Return the graph without edges and with the name of its base."""
+    n = graph.n_nodes
+    return graph.replace(adjacency=Pattern.from_edges([], [], shape=(n, n)), name=base.name)
 
 
 def _measured(graph: Graph) -> Row:
@@ -164,17 +162,17 @@ def _measured(graph: Graph) -> Row:
     }
 
 
-def measure(trial: Trial) -> Tables:
-    """Accuracy of one run."""
-    trained = trial.train()
-    return {"": [{"test_accuracy": trained.test_accuracy, "best_epoch": trained.run.best_epoch}]}
+def rows(job: StudyJob, record: Record) -> Tables:
+    """Return the accuracy of one run."""
+    row: Row = {"test_accuracy": 100 * record.score(), "best_epoch": record.run["best_epoch"]}
+    return {"": [row]}
 
 
 def in_paper(row: Row) -> float | None:
     """The mean accuracy that the paper prints for GCN or MLP on the graphs over Cora."""
     from heterophily.data import published as paper
 
-    if row["dataset"] != "cora" or row["model"] not in METHODS:
+    if row["dataset"] != "cora" or row["model"] not in METHODS or "pattern" not in row:
         return None
     if row["model"] == "mlp":
         return paper.synthetic_mlp().mean
@@ -298,11 +296,62 @@ def _scatter(rows: Rows, limits: tuple[float, float]) -> Chart:
     )
 
 
+def tables(found: Tables) -> list[Table]:
+    """Return one table per base graph."""
+    every, shown = found.get(NAME, []), []
+    for dataset in unique_values(every, "dataset"):
+        own = filter_rows(every, dataset=dataset)
+        models = unique_values(own, "model")
+        cells = [
+            [v, *(_cell(filter_rows(own, variant=v, model=m)) for m in models)]
+            for v in unique_values(own, "variant")
+        ]
+        caption = f"Nodes of {dataset}, ours / the paper's, {describe_splits(own)}:"
+        shown.append(Table(["graph", *models], cells, caption))
+    return shown
+
+
+def _cell(rows: Rows) -> str:
+    return published_comparison(rows, spread=True)
+
+
+def findings(found: Tables) -> list[str]:
+    """Return on how many graphs GCN is worse than MLP, here and in the paper."""
+    every = found.get(NAME, [])
+    return [
+        _comparison(filter_rows(every, dataset=dataset))
+        for dataset in unique_values(every, "dataset")
+        if {"gcn", "mlp"} <= set(unique_values(filter_rows(every, dataset=dataset), "model"))
+    ]
+
+
+def _comparison(rows: Rows) -> str:
+    counts = []
+    for column in ("test_accuracy", "paper"):
+        graphs = [filter_rows(rows, variant=variant) for variant in unique_values(rows, "variant")]
+        pairs = [[mean_of(filter_rows(g, model=m), column) for m in METHODS] for g in graphs]
+        counts.append(sum(a < b for a, b in pairs if a is not None and b is not None))
+    printed = f", in the paper on {counts[1]}" if mean_of(rows, "paper") is not None else ""
+    return f"GCN falls below MLP on {counts[0]} graphs{printed}."
+
+
 STUDY = Study(
-    NAME,
-    "Synthetic graphs",
-    "The nodes of one graph with random edges, so that homophily, preferences, and degree are known.",
+    name=NAME,
+    title="Synthetic graphs",
+    description="Accuracy on synthetic graphs with known homophily, preferences, and degree.",
+    details="""
+Twelve graphs have the same nodes and different edges. A sweep covers the space between them, which the
+paper does not do. The paper does not print its matrices: ours have the same homophily and degree, but
+not the same entries off the diagonal, so only trends are comparable.
+""",
+    usage="cora [--sweep]",
     topic=ACCURACY,
+    options=SyntheticOptions,
+    jobs=jobs,
+    rows=rows,
+    paper=in_paper,
     charts=charts,
+    tables=tables,
+    findings=findings,
     files=(NAME, SWEEP),
 )

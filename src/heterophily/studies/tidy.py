@@ -8,6 +8,7 @@ into it at once: each makes its changes to what the others have written.
 import csv
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from heterophily.core.chart import Kind, Mark
+from heterophily.core.chart import Kind, Mark, number_text
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
 from heterophily.data.catalog import CATALOG
@@ -68,6 +69,11 @@ def read_rows(path: Path) -> Rows:
     return rows
 
 
+def read_tables(folder: Path) -> Tables:
+    """Return the tables in a folder by the names of their files."""
+    return {path.stem: read_rows(path) for path in sorted(folder.glob("*.json"))}
+
+
 def filter_rows(rows: Iterable[Row], **values: Any) -> Rows:
     """The rows with these values.
 
@@ -113,6 +119,34 @@ def paired_marks(
     if all(value is None for value in printed):
         return [ours]
     return [ours, replace(ours, y=printed, paper=True)]
+
+
+def published_comparison(
+    rows: Iterable[Row], column: str = "test_accuracy", *, spread: bool = False
+) -> str:
+    """Return our mean, with its standard deviation if `spread`, and the paper's number."""
+    known = list(rows)
+    ours, deviation = number_text(mean_of(known, column), 1), deviation_of(known, column)
+    if spread and deviation is not None:
+        ours += f" ± {number_text(deviation, 1)}"
+    return f"{ours} / {number_text(mean_of(known, 'paper'), 1)}"
+
+
+def describe_splits(rows: Iterable[Row]) -> str:
+    """Return how many splits the runs of a table have.
+
+    Examples
+    --------
+    >>> row = {"dataset": "actor", "model": "gcn", "split": "0"}
+    >>> describe_splits([row, {**row, "model": "mlp"}, {**row, "model": "mlp", "split": "1"}])
+    'over 1 to 2 splits'
+    """
+    keys = ("dataset", "model", "variant")
+    runs = {(*(row.get(key) for key in keys), row["split"]) for row in rows}
+    counts = Counter(run[:-1] for run in runs).values()
+    low, high = min(counts), max(counts)
+    count = str(high) if low == high else f"{low} to {high}"
+    return f"over {count} split{'s' * (high > 1)}"
 
 
 RowEdit = Callable[[Rows], Rows]  # from the rows of a table to those that it shall have

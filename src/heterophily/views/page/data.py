@@ -48,7 +48,7 @@ class Results:
         return list(dict.fromkeys((*self.table.models, *names)))
 
     @cached_property
-    def study_charts(self) -> list[tuple[Study, Chart]]:
+    def study_charts(self) -> list[tuple[Study[Any], Chart]]:
         """The charts of all studies."""
         tables = dict(self.studies)
         return [(study, chart) for study in STUDIES.values() for chart in study.charts(tables)]
