@@ -58,7 +58,7 @@ def search(options: SearchOptions) -> None:
     from heterophily.views.console import console
     from heterophily.views.progress import TrialProgress
     from heterophily.views.search import write_summary
-    from heterophily.views.search_console import found_view
+    from heterophily.views.search_console import result_view
 
     graph = open_graph(options.source, nodes=options.nodes)
     with TrialProgress(options.trials) as display:
@@ -76,4 +76,4 @@ def search(options: SearchOptions) -> None:
             write=options.settings_out,
             display=display,
         )
-    console().print(found_view(write_summary(result, options.out)))
+    console().print(result_view(write_summary(result, options.out)))

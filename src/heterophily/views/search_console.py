@@ -1,6 +1,4 @@
-"""What a search found, on a terminal."""
-
-from pathlib import Path
+"""The result of a search on a terminal."""
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -11,32 +9,34 @@ from heterophily.search.components import NAME
 from heterophily.search.result import SearchResult
 from heterophily.views.models import model_table
 
+STATES = ("done", "pruned", "failed", "running")
+FILES = ("summary.md", "winner", "written")
 
-def found_view(found: SearchResult) -> RenderableType:
-    """The winner, its settings with their importances, and where the files are."""
-    states = ("done", "pruned", "failed", "running")
-    counts = ", ".join(f"{found.count(s)} {s}" for s in states if found.count(s))
-    start = found.start
-    began = f", began at {start.value:.2%}" if start.state == "done" and start.value else ""
-    settings = Table.grid(padding=(0, 2))
-    settings.add_row(*(Text(word, style="dim") for word in ("setting", "found", "importance")))
-    if found.preset != "published":
-        settings.add_row("preset", found.preset, "")
-    shown = found.best.answers if found.model == NAME else found.settings
-    for name, value in shown.items():
-        share = found.importances.get(name)
-        tried = found.settings.get(name, value)
-        settings.add_row(name, str(tried), "" if share is None else f"{share:.0%}")
+
+def result_view(result: SearchResult) -> RenderableType:
+    """Return the best trial, its settings with their importance, and the written files."""
+    counts = ", ".join(f"{result.count(s)} {s}" for s in STATES if result.count(s))
+    start = result.start
+    baseline = f", started at {start.value:.2%}" if start.state == "done" and start.value else ""
     parts: list[RenderableType] = [
-        Text(f"{found.model} on {found.dataset}: {found.value:.2%} validation accuracy", "bold"),
-        Text(f"trial {found.best.number}{began}; {len(found.attempts)} trials: {counts}"),
-        Padding(settings, (1, 0, 1, 1)),
+        Text(f"{result.model} on {result.dataset}: {result.value:.2%} validation accuracy", "bold"),
+        Text(f"trial {result.best.number}{baseline}; {len(result.attempts)} trials: {counts}"),
+        Padding(_settings_table(result), (1, 0, 1, 1)),
     ]
-    if found.model == NAME:
-        parts.append(model_table([found.method]))
-    return Group(*parts, *(Text(f"wrote {path}") for path in _paths(found)))
+    if result.model == NAME:
+        parts.append(model_table([result.method]))
+    paths = [result.files[name] for name in FILES if name in result.files]
+    return Group(*parts, *(Text(f"wrote {path}") for path in paths))
 
 
-def _paths(found: SearchResult) -> list[Path]:
-    wanted = ("summary.md", "winner", "written")
-    return [found.files[key] for key in wanted if key in found.files]
+def _settings_table(result: SearchResult) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_row(*(Text(name, style="dim") for name in ("setting", "best", "importance")))
+    if result.preset != "published":
+        table.add_row("preset", result.preset, "")
+    searched = result.best.answers if result.model == NAME else result.settings
+    for name, value in searched.items():
+        importance = result.importances.get(name)
+        best = result.settings.get(name, value)
+        table.add_row(name, str(best), "" if importance is None else f"{importance:.0%}")
+    return table
