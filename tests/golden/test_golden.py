@@ -72,7 +72,7 @@ def step(network, optimizers, graph, nodes):
     network.eval()
     with torch.no_grad():
         logits = network(graph)
-        network.update_states(graph, trained if network.learns_from_training else logits)
+        network.update_states(graph, logits, training_logits=trained)
     return loss.detach(), logits
 
 

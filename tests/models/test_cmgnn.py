@@ -10,11 +10,11 @@ import torch
 from torch.nn import functional as F
 
 from heterophily import HeterophilyError
-from heterophily.htmp.belief import CompatibilityEstimate
-from heterophily.htmp.losses import Discrimination
 from heterophily.htmp.method import make_method
 from heterophily.models.building import build
-from heterophily.models.cmgnn import CMGNN, ablation_variants
+from heterophily.models.cmgnn.method import CMGNN, ablation_variants
+from heterophily.models.cmgnn.parts import Discrimination
+from heterophily.models.cmgnn.state import CompatibilityEstimate
 
 P, K, N = 0.4, 3, 20
 WITHOUT_SUPPLEMENT = "without supplementary messages"
@@ -187,7 +187,7 @@ def test_the_loss_asks_nodes_and_prototypes_and_separates_classes(
     labels = torch.cat([graph.labels, torch.arange(K)])
 
     def expected():
-        hidden = network.context.carry["hidden"]
+        hidden = network.context.carry["masked"]
         asked = train if hidden is None else train[hidden[train]]
         seen = {"predicted": soft, "true": known}.get(heard)
         if seen is None:
@@ -232,8 +232,8 @@ def test_the_reference_has_every_quirk_of_the_program(small_graph):
     assert estimate == CompatibilityEstimate("true", "positions", "overwritten", "training")
     assert network.architecture.encoder.structure_dropout == "double"
     assert network.method.loss == "ce_of_probabilities"
-    assert network.learns_from_training
-    assert not build("cmgnn", small_graph()).learns_from_training
+    assert network.states[0].update_from == "training"
+    assert build("cmgnn", small_graph()).states[0].update_from == "evaluation"
 
 
 @pytest.mark.parametrize("structure", [False, True])
@@ -261,8 +261,8 @@ def soft_label(graph, train, node, *, heard, hidden=None, logits=None):
     network.initialize_states(graph, train)
     if logits is not None:
         network.update_states(graph, logits)
-    network.mind.compatibility = torch.eye(K)
-    return network.mind.desired(hidden)[node]
+    network.states[0].compatibility = torch.eye(K)
+    return network.states[0].prototype_weights(hidden)[node]
 
 
 @pytest.mark.parametrize("round_", ["first", "later"])
@@ -302,14 +302,14 @@ def test_the_forward_pass_hides_what_the_loss_asks_for(small_graph, dense):
     network.initialize_states(graph, train)
     logits = torch.randn(N, K)
     network.update_states(graph, logits)
-    network.mind.compatibility = torch.eye(K)
+    network.states[0].compatibility = torch.eye(K)
     out = network(graph)
-    hidden = network.context.carry["hidden"]
+    hidden = network.context.carry["masked"]
     assert 0 < hidden.sum() < len(train)
     assert set(hidden.nonzero().flatten().tolist()) <= set(train.tolist())
-    heard, truth = network.context.carry["desired"][:N], torch.eye(K)[graph.labels]
+    heard, truth = network.context.carry["prototype_weights"][:N], torch.eye(K)[graph.labels]
     torch.testing.assert_close(heard[hidden], logits.softmax(dim=1)[hidden])
-    shown = network.mind.trained & ~hidden
+    shown = network.states[0].is_train_node & ~hidden
     assert torch.equal(heard[shown], truth[shown])
     changed = graph.labels.clone()
     changed[shown] = (changed[shown] + 1) % K
@@ -324,11 +324,11 @@ def test_other_nodes_are_hidden_in_every_step_and_none_in_evaluation(small_graph
     train = graph.split("0").train
     network = build("cmgnn", graph, width=5, supplementary_labels="masked", masked_fraction=0.25)
     network.initialize_states(graph, train)
-    drawn = [network.mind.hide() for _ in range(200)]
+    drawn = [network.states[0].sample_masked_nodes() for _ in range(200)]
     share = torch.stack(drawn)[:, train].double().mean(dim=0)
     assert ((share - 0.25).abs() < 0.15).all()
     network.eval()(graph)
-    assert network.context.carry["hidden"] is None
+    assert network.context.carry["masked"] is None
 
 
 @pytest.mark.parametrize("structure", [False, True])
@@ -375,7 +375,7 @@ def test_without_both_there_are_no_prototypes(graph, train, dense, agree, struct
         network, graph, lambda: without_both(network, graph, train, dense),
         actual=lambda: network.loss(network(graph), graph, train),
     )  # fmt: skip
-    assert network.mind is None
+    assert not network.states
     assert network.context.n_virtual == 0
 
 
@@ -388,7 +388,7 @@ def test_without_supplement_and_weight_there_are_no_prototypes_either(
         network, graph, lambda: without_both(network, graph, train, dense),
         actual=lambda: network.loss(network(graph), graph, train),
     )  # fmt: skip
-    assert network.mind is None
+    assert not network.states
 
 
 @pytest.mark.parametrize(("rule", "by_hand"), [("nodes", means), ("positions", positions)])
@@ -398,7 +398,7 @@ def test_prototypes_are_means_of_nodes_or_of_positions(small_graph, dense, rule,
     train = graph.split("0").train
     network = build("cmgnn", graph, width=5, prototype_index=rule)
     network.initialize_states(graph, train)
-    torch.testing.assert_close(network.mind.prototypes, by_hand(graph, dense, train))
+    torch.testing.assert_close(network.states[0].prototypes, by_hand(graph, dense, train))
 
 
 def test_prototypes_are_means_of_normalised_features(small_graph, dense):
@@ -407,7 +407,7 @@ def test_prototypes_are_means_of_normalised_features(small_graph, dense):
     network = build("cmgnn", graph, width=5, feature_norm="l1")
     network.initialize_states(graph, train)
     normed = graph.replace(features=dense.norm1(graph.features))
-    torch.testing.assert_close(network.mind.prototypes, means(normed, dense, train))
+    torch.testing.assert_close(network.states[0].prototypes, means(normed, dense, train))
 
 
 def test_positions_beyond_the_last_node_are_left_out(small_graph, dense):
@@ -416,7 +416,7 @@ def test_positions_beyond_the_last_node_are_left_out(small_graph, dense):
     network.initialize_states(graph, torch.arange(N))
     # Positions are node numbers if all nodes train, and N + k is nobody.
     expected = means(graph, dense, torch.arange(N))
-    torch.testing.assert_close(network.mind.prototypes, expected)
+    torch.testing.assert_close(network.states[0].prototypes, expected)
 
 
 def test_a_class_without_training_node_has_a_zero_prototype(small_graph):
@@ -425,8 +425,8 @@ def test_a_class_without_training_node_has_a_zero_prototype(small_graph):
     nodes = train[graph.labels[train] != 2]
     network = build("cmgnn", graph, width=5)
     network.initialize_states(graph, nodes)
-    assert not network.mind.prototypes[2].any()
-    assert network.mind.prototypes[:2].any(dim=1).all()
+    assert not network.states[0].prototypes[2].any()
+    assert network.states[0].prototypes[:2].any(dim=1).all()
     assert network.loss(network(graph), graph, nodes).isfinite()
 
 
@@ -434,9 +434,9 @@ def test_the_first_belief_is_uniform_where_labels_are_unknown(graph, train, dens
     network = build("cmgnn", graph, width=5)
     network.initialize_states(graph.with_labels_only(train), train)
     known = one_hot(graph, train, torch.full((N, K), 1 / K))
-    torch.testing.assert_close(network.mind.known, known)
-    torch.testing.assert_close(network.mind.heard, torch.full((N, K), 1 / K))
-    torch.testing.assert_close(network.mind.compatibility, estimate(graph, dense, known))
+    torch.testing.assert_close(network.states[0].soft_labels, known)
+    torch.testing.assert_close(network.states[0].supplementary_labels, torch.full((N, K), 1 / K))
+    torch.testing.assert_close(network.states[0].compatibility, estimate(graph, dense, known))
 
 
 def test_new_predictions_change_the_belief_but_not_the_labels_of_training_nodes(small_graph, dense):
@@ -444,15 +444,17 @@ def test_new_predictions_change_the_belief_but_not_the_labels_of_training_nodes(
     train, logits = graph.split("0").train, torch.randn(N, K, requires_grad=True)
     network = build("cmgnn", graph, width=5)
     network.initialize_states(graph, train)
-    before = network.mind.compatibility.clone()
+    before = network.states[0].compatibility.clone()
     network.update_states(graph, logits)
     known = one_hot(graph, train, logits.detach().softmax(dim=1))
-    assert torch.equal(network.mind.known[train], torch.eye(K)[graph.labels[train]])
-    torch.testing.assert_close(network.mind.known, known)
-    torch.testing.assert_close(network.mind.heard, logits.detach().softmax(dim=1))
-    torch.testing.assert_close(network.mind.compatibility, estimate(graph, dense, known))
-    assert not torch.allclose(before, network.mind.compatibility)
-    assert not network.mind.heard.requires_grad
+    assert torch.equal(network.states[0].soft_labels[train], torch.eye(K)[graph.labels[train]])
+    torch.testing.assert_close(network.states[0].soft_labels, known)
+    torch.testing.assert_close(
+        network.states[0].supplementary_labels, logits.detach().softmax(dim=1)
+    )
+    torch.testing.assert_close(network.states[0].compatibility, estimate(graph, dense, known))
+    assert not torch.allclose(before, network.states[0].compatibility)
+    assert not network.states[0].supplementary_labels.requires_grad
 
 
 def test_the_belief_is_saved_and_has_no_gradient(small_graph):
@@ -461,10 +463,11 @@ def test_the_belief_is_saved_and_has_no_gradient(small_graph):
     network = build("cmgnn", graph, width=5)
     network.initialize_states(graph, train)
     network.update_states(graph, torch.randn(N, K))
-    names = {f"mind.{n}" for n in ("prototypes", "known", "heard", "compatibility", "trained")}
+    names = {"prototypes", "soft_labels", "supplementary_labels", "compatibility", "is_train_node"}
+    names = {f"states.0.{name}" for name in (*names, "initialized", "training_graph")}
     state = network.state_dict()
-    assert {name for name in state if name.startswith("mind.")} == names
-    assert not any(name.startswith("mind.") for name, _ in network.named_parameters())
+    assert {name for name in state if name.startswith("states.")} == names
+    assert not any(name.startswith("states.") for name, _ in network.named_parameters())
     network.loss(network(graph), graph, train).backward()
     assert not any(state[name].requires_grad for name in names)
 
@@ -476,7 +479,8 @@ def test_a_loaded_state_brings_its_belief_even_after_a_forward_pass(small_graph,
     network, other = (build("cmgnn", graph, width=5, supplementary_labels=heard) for _ in range(2))
     network.initialize_states(graph, train)
     network.update_states(graph, torch.randn(N, K))
-    other.eval()(graph)  # with prototypes of its own, which are zero
+    other.initialize_states(graph, graph.split("0").val)
+    other.eval()(graph)  # with its own prototypes
     other.load_state_dict(network.state_dict())
     assert torch.equal(other(graph), network.eval()(graph))
 
@@ -508,9 +512,9 @@ def test_relabelling_classes_only_moves_the_columns_of_the_belief(small_graph):
     other.initialize_states(moved, train)
     other.update_states(moved, logits[:, order.argsort()])
     torch.testing.assert_close(
-        other.mind.compatibility[order][:, order], network.mind.compatibility
+        other.states[0].compatibility[order][:, order], network.states[0].compatibility
     )
-    torch.testing.assert_close(other.mind.prototypes[order], network.mind.prototypes)
+    torch.testing.assert_close(other.states[0].prototypes[order], network.states[0].prototypes)
 
 
 @pytest.mark.parametrize(

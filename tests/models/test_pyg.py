@@ -117,7 +117,8 @@ def test_mixhop_has_the_powers_of_mixhopconv(graph, edges):
         for name, parameter in layer.transform.named_parameters():
             if name.startswith("b"):
                 parameter.zero_()
-    messages = layer.messages([x, x, x], network.context)
+    messages = layer.transform_inputs([x, x, x], network.context)
+    messages = layer.aggregate([x, x, x], messages, network.context)
     same(torch.cat(messages, dim=1), conv(x, edges))
 
 

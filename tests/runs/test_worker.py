@@ -58,7 +58,7 @@ def test_the_record_has_the_belief_of_the_network(planned, graph):
     details = run_job(cell).details
     options = {"seed": 0, "progress": False, "max_epochs": 3, "width": 4}
     network, _ = train("cmgnn", graph, split=graph.split("0"), **options)
-    believed = network.mind.compatibility
+    believed = network.states[0].compatibility
     assert torch.allclose(torch.tensor(details["compatibility"]), believed, atol=1e-4)
     assert 0 < details["compatibility_error"] < 1
 

@@ -5,7 +5,7 @@ from heterophily.htmp.encoder import Embed, Predict
 from heterophily.htmp.method import make_method
 from heterophily.models import REGISTRY
 from heterophily.models.building import build
-from heterophily.models.cmgnn import CMGNN, ablation_variants
+from heterophily.models.cmgnn.method import CMGNN, ablation_variants
 from heterophily.studies import ablation
 from heterophily.studies.ablation import changes, variants_of
 from heterophily.studies.tidy import StudyData, filter_rows, unique_values

@@ -55,7 +55,7 @@ def test_the_estimate_is_that_of_the_kept_state(graph, study):
     options = {"split": split, "seed": 0, "device": "cpu", "max_epochs": 12, "width": 8}
     network, _ = train("cmgnn", graph, **options)
     rows = filter_rows(study.tables["matrices"], model="cmgnn", kind="estimated")
-    np.testing.assert_allclose(matrix_of(rows)[0], network.mind.compatibility, rtol=1e-4)
+    np.testing.assert_allclose(matrix_of(rows)[0], network.states[0].compatibility, rtol=1e-4)
     network, _ = train("gcn", graph, **options)
     with torch.no_grad():
         predicted = network(graph).argmax(dim=1)
@@ -70,7 +70,7 @@ def test_the_trace_begins_with_training_labels_and_has_every_improvement(graph, 
 
     def watch(epoch, network, logits):
         if model == "cmgnn":
-            matrix = network.mind.compatibility.double().numpy().copy()
+            matrix = network.states[0].compatibility.double().numpy().copy()
         else:
             matrix = observed_compatibility(graph.symmetric, logits.argmax(dim=1), 3).numpy()
         seen.append((epoch, np.abs(matrix - observed(graph)).mean()))

@@ -96,7 +96,7 @@ def test_cmgnn_adds_what_its_supplement_brings(graph):
     a, c = dense(graph)
     r = a / a.sum(axis=1, keepdims=True).clip(1)
     alpha = network.context.aux_outputs["alpha"][-1].detach().numpy()[: graph.n_nodes]
-    supplement = network.context.carry["desired"].numpy()[: graph.n_nodes]
+    supplement = network.context.carry["prototype_weights"].numpy()[: graph.n_nodes]
     spread = alpha[:, 1:2] * (r @ c) + alpha[:, 2:3] * supplement
     np.testing.assert_allclose(found, normed(c.T @ spread), rtol=1e-4, atol=1e-6)
 

@@ -10,13 +10,13 @@ import torch
 from torch.nn import functional as F
 
 from heterophily import Graph, HeterophilyError, NodeClassifier
-from heterophily.htmp.belief import prototype_features
 from heterophily.htmp.execution import blockwise as layerwise
 from heterophily.htmp.losses import classification
 from heterophily.htmp.network import Network
 from heterophily.models import REGISTRY
+from heterophily.models.cmgnn.state import class_sums, prototype_features
 from heterophily.training.seeds import derived_seed
-from heterophily.training.steps import MiniBatch, class_sums
+from heterophily.training.steps import MiniBatch
 
 QUIET = {"dropout": 0.0, "max_epochs": 4}
 
@@ -90,11 +90,11 @@ def test_test_labels_are_never_read(run, graph, split):
 
 
 def test_the_belief_is_of_the_whole_graph_and_changes_when_validation_improves(run, monkeypatch):
-    seen, improve = [], Network.update_states
+    seen, update = [], Network.update_states
 
-    def watched(self, graph, logits):
+    def watched(self, graph, logits, **options):
         seen.append((graph.n_nodes, len(logits)))
-        improve(self, graph, logits)
+        update(self, graph, logits, **options)
 
     monkeypatch.setattr(Network, "update_states", watched)
     network, result = run("cmgnn", batch_size=8, max_epochs=10)
@@ -102,7 +102,7 @@ def test_the_belief_is_of_the_whole_graph_and_changes_when_validation_improves(r
     better = [e for e in range(10) if reached[e] > max([-1.0, *reached[:e]])]
     assert seen == [(60, 60)] * len(better)
     assert 0 < len(better) < 10
-    assert network.mind.heard.shape == (60, 3)
+    assert network.states[0].supplementary_labels.shape == (60, 3)
 
 
 @pytest.mark.parametrize("rule", ["nodes", "positions"])
@@ -112,7 +112,7 @@ def test_prototypes_are_averaged_a_few_rows_at_a_time(run, graph, split, monkeyp
     network, _ = run("cmgnn", batch_size=8, **options)
     x = graph.features / graph.features.norm(dim=1, keepdim=True)
     expected = prototype_features(x, graph, split.train, rule=rule)
-    torch.testing.assert_close(network.mind.prototypes, expected)
+    torch.testing.assert_close(network.states[0].prototypes, expected)
 
 
 def test_class_sums_of_sparse_features(graph):
@@ -190,9 +190,9 @@ def test_prototypes_do_not_weigh_more_in_a_small_batch(weights):
     mean = (weight * each)[:4].sum() / weight[:4].sum()
     expected = (100 * mean + (weight * each)[4:].sum()) / (100 + weight[4:].sum())
     torch.testing.assert_close(
-        classification(logits, targets, weights=weights, rest=(3, 100.0)), expected
+        classification(logits, targets, weights=weights, virtual=(3, 100.0)), expected
     )
-    only = classification(logits[4:], targets[4:], rest=(3, 100.0))
+    only = classification(logits[4:], targets[4:], virtual=(3, 100.0))
     torch.testing.assert_close(only, each[4:].mean())
 
 

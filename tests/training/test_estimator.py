@@ -95,7 +95,9 @@ def test_new_nodes_are_predicted_by_every_method_whose_mathematics_allows_it(gra
 )
 def test_new_nodes_are_refused_where_every_node_has_a_weight(graph, larger, name, settings):
     model = fitted(graph, name, max_epochs=2, **settings)
-    with pytest.raises(HeterophilyError, match="cannot take the 185 of larger; fit it anew"):
+    with pytest.raises(
+        HeterophilyError, match="but graph 'larger' has 185; refit it on this graph"
+    ):
         model.predict(larger)
 
 

@@ -72,4 +72,4 @@ def test_the_first_step_is_that_of_adam_with_an_l2_gradient(graph, split):
 def test_the_belief_is_not_learned(graph):
     network = build("cmgnn", graph)
     learned = {id(p) for adam in make_optimizers(network) for p in parameters(adam)}
-    assert not learned & {id(value) for value in network.mind.buffers()}
+    assert not learned & {id(value) for value in network.states[0].buffers()}

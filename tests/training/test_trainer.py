@@ -13,6 +13,7 @@ from heterophily import HeterophilyError, Split, build
 from heterophily.htmp.method import settings_of
 from heterophily.htmp.network import Network
 from heterophily.models import REGISTRY
+from heterophily.models.cmgnn.state import CompatibilityState
 from heterophily.training import steps
 from heterophily.training import trainer as module
 from heterophily.training.metrics import accuracy, all_metrics
@@ -31,9 +32,9 @@ def count_passes(monkeypatch):
     """How often a network runs on a whole graph from now on."""
     forward, calls = Network.forward, []
 
-    def counted(self, graph, start=None):
+    def counted(self, graph):
         calls.append(graph)
-        return forward(self, graph, start)
+        return forward(self, graph)
 
     monkeypatch.setattr(Network, "forward", counted)
     return calls
@@ -189,17 +190,17 @@ def test_the_belief_takes_up_predictions_only_when_validation_improves(
 ):
     seen, passes, original = [], [], Network.forward
 
-    def forward(self, graph, start=None):
-        logits = original(self, graph, start)
+    def forward(self, graph):
+        logits = original(self, graph)
         passes.append(("train" if self.training else "eval", logits))
         return logits
 
-    def improve(self, graph, logits):
+    def update(self, graph, logits):
         kinds = [kind for kind, found in passes if found is logits]
         seen.append((len([kind for kind, _ in passes if kind == "train"]) - 1, kinds))
 
     monkeypatch.setattr(Network, "forward", forward)
-    monkeypatch.setattr(Network, "update_states", improve)
+    monkeypatch.setattr(CompatibilityState, "update", update)
     _, result = run("cmgnn", preset=preset, max_epochs=20)
     reached = result.history.val_scores
     better = [e for e in range(20) if reached[e] > max([-1.0, *reached[:e]])]
@@ -211,10 +212,10 @@ def test_the_kept_belief_is_the_one_that_was_used(run, graph, split):
     assert 0 < result.best_epoch < 39
     short, again = run("cmgnn", max_epochs=result.best_epoch + 1, dropout=0.3)
     assert again.scores == result.scores
-    used = network.mind.compatibility.clone()
-    assert torch.equal(used, short.mind.compatibility)
+    used = network.states[0].compatibility.clone()
+    assert torch.equal(used, short.states[0].compatibility)
     network.update_states(graph.with_labels_only(split.train), network(graph))
-    assert not torch.equal(used, network.mind.compatibility)
+    assert not torch.equal(used, network.states[0].compatibility)
 
 
 def test_patience_counts_epochs_without_improvement(run):
@@ -327,7 +328,7 @@ def test_class_weights_count_for_prototypes_too(run, graph, split):
     network(graph)
     rows = torch.cat([split.train, torch.arange(60, 63)])
     labels = torch.cat([graph.labels, torch.arange(3)])[rows]
-    logits = network.context.carry["logits"][rows].detach()
+    logits = network.context.logits[rows].detach()
     expected = F.cross_entropy(logits, labels, balanced_class_weights(graph, split.train))
     assert result.history.loss[0] == pytest.approx(float(expected), rel=1e-5)
 
@@ -361,8 +362,8 @@ def test_a_watcher_sees_every_improvement_after_the_belief_took_it_up(run):
     seen = []
 
     def watch(epoch, network, logits):
-        seen.append((epoch, network.mind.compatibility.clone(), logits.softmax(dim=1)))
-        assert torch.equal(network.mind.heard, seen[-1][2])
+        seen.append((epoch, network.states[0].compatibility.clone(), logits.softmax(dim=1)))
+        assert torch.equal(network.states[0].supplementary_labels, seen[-1][2])
 
     network, found = run("cmgnn", on_improvement=watch)
     best = np.maximum.accumulate([-1.0, *found.history.val_scores])
@@ -370,4 +371,4 @@ def test_a_watcher_sees_every_improvement_after_the_belief_took_it_up(run):
     assert seen[-1][0] == found.best_epoch
     # The kept state is that of the last improvement, with the estimate that it was reached with.
     assert len(seen) > 1
-    assert torch.equal(network.mind.compatibility, seen[-2][1])
+    assert torch.equal(network.states[0].compatibility, seen[-2][1])

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.htmp.belief import CompatibilityEstimate
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.checks import find_problem
 from heterophily.htmp.combine import Combine, SingleChannel
@@ -18,6 +17,7 @@ from heterophily.htmp.encoder import Encoder, RawFeatures
 from heterophily.htmp.fuse import LastLayer
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.skip import DecayedResidual
+from heterophily.htmp.state import StatePart
 from heterophily.htmp.transform import Linear, Transform
 
 MessageActivation = Literal["none", "before", "after"]
@@ -104,7 +104,7 @@ class Architecture:
     widths: tuple[int, ...] | None = None  # per layer; the last one repeats
     feature_norm: str | None = None
     losses: tuple[AuxiliaryLoss, ...] = ()
-    states: tuple[CompatibilityEstimate, ...] = ()
+    states: tuple[StatePart, ...] = ()
     param_groups: tuple[ParamGroup, ...] = ()
 
     def __post_init__(self) -> None:

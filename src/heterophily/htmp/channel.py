@@ -5,15 +5,13 @@ an operator: a sparse matrix, the identity, a complement I - B, a power, or anyt
 """
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import torch
 from torch import Tensor
 
 from heterophily.core.errors import check_option
-from heterophily.core.sparse import Matrix, Pattern
+from heterophily.core.sparse import Matrix
 
 if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance
@@ -100,25 +98,3 @@ class PowerOperator:
         for _ in range(self.times):
             state = self.matrix @ state
         return state
-
-
-def apply_operators(operators: Sequence[Any], states: Sequence[Tensor]) -> list[Tensor]:
-    """Each operator times its state; those that share one fixed matrix share one product."""
-    base = [op.matrix if isinstance(op, ComplementOperator) else op for op in operators]
-    results: dict[int, Tensor] = {}
-    for i, matrix in enumerate(base):
-        if i in results or not isinstance(matrix, Matrix | Pattern):
-            continue
-        group = [j for j in range(i, len(base)) if base[j] is matrix and states[j].dim() == 2]
-        if len(group) > 1:
-            product = matrix @ torch.cat([states[j] for j in group], dim=1)
-            parts = product.split([states[j].shape[1] for j in group], dim=1)
-            results |= dict(zip(group, parts, strict=True))
-    return [
-        operators[i] @ state if i not in results else _finish(operators[i], state, results[i])
-        for i, state in enumerate(states)
-    ]
-
-
-def _finish(operator: Any, state: Tensor, product: Tensor) -> Tensor:
-    return state - product if isinstance(operator, ComplementOperator) else product

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from heterophily.core.graph import Graph
 from heterophily.htmp.architecture import Architecture
-from heterophily.htmp.channel import Channel, apply_operators
+from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Combine
+from heterophily.htmp.execution.bind import apply_operators
 from heterophily.htmp.guidance import ChannelInput
 from heterophily.htmp.method import Method
 from heterophily.htmp.neighborhoods import adjacency_of, structure_adjacency
@@ -46,82 +47,81 @@ class Layer(nn.Module):
         joint = dataclasses.replace(size, d_out=architecture.transform.width(size))
         self.combine = Weights(combine.weights(joint))
         self.width = combine.width(joint)
+        self.relu_places = [_relu_place(architecture, c, is_last=size.is_last) for c in channels]
         self.active = not size.is_last or architecture.activate_last
         norm = method.norm if self.active else "none"
         self.norm = NORMS[norm](self.width) if norm != "none" else None
         self.residual = Dense(size.d_in, self.width) if method.residual else None
 
-    def forward(self, heard: dict[str, Any], context: Context) -> Tensor:
-        """Z^l from the states that the channels hear."""
-        states = self.states(heard)
-        return self.update(self.messages(states, context), states[0], heard["previous"], context)
+    def forward(self, context: Context) -> Tensor:
+        """Return Z^l from the inputs of the channels."""
+        inputs = self.channel_inputs(context)
+        messages = self.transform_inputs(inputs, context)  # U_r = Z W_r
+        messages = self.aggregate(inputs, messages, context)  # (A_r ⊙ B_r) U_r
+        return self.update(messages, inputs[0], context)  # COMBINE, residual, norm, activation
 
-    def states(self, heard: dict[str, Any]) -> list[Any]:
-        """The state that each channel hears."""
-        return [heard[channel.input] for channel in self.channels]
+    def channel_inputs(self, context: Context) -> list[Any]:
+        """Return the input of each channel."""
+        return [context.inputs[channel.input] for channel in self.channels]
 
-    def transform_inputs(self, states: Sequence[Any], context: Context) -> list[Tensor]:
-        """U_r = Z W_r for every channel, node by node."""
-        spread = self.architecture.transform.forward(states, self.transform, self.size)
-        spread = [
-            apply_dropout(u, self.architecture.dropout.message, training=context.training)
-            for u in spread
-        ]
-        return [torch.relu(u) if self._relu(c, "before") else u for c, u in self._pairs(spread)]
-
-    def messages(self, states: Sequence[Any], context: Context) -> list[Tensor]:
-        """(A_r ⊙ B_r) Z W_r for every channel."""
-        return self.aggregate(states, self.transform_inputs(states, context), context)
+    def transform_inputs(self, inputs: Sequence[Any], context: Context) -> list[Tensor]:
+        """Return U_r = Z W_r for every channel."""
+        messages = self.architecture.transform.forward(inputs, self.transform, self.size)
+        rate = self.architecture.dropout.message
+        if rate and context.training:
+            messages = [apply_dropout(u, rate, training=True) for u in messages]
+        return self._apply_relu(messages, "before")
 
     def aggregate(
         self,
-        states: Sequence[Any],
-        spread: Sequence[Tensor],
+        inputs: Sequence[Any],
+        messages: Sequence[Tensor],
         context: Context,
         *,
         rows: Tensor | None = None,
     ) -> list[Tensor]:
-        """(A_r ⊙ B_r) U_r for every channel, or some of its rows."""
+        """Return (A_r ⊙ B_r) U_r for every channel, or some of its rows."""
         operators = [
-            self._operator(r, channel, states[r], spread[r], context)
-            for r, channel in enumerate(self.channels)
+            self._operator(r, inputs[r], messages[r], context) for r in range(len(self.channels))
         ]
-        messages = apply_operators(operators, spread)
-        messages = messages if rows is None else [m.index_select(0, rows) for m in messages]
-        settled = self.architecture.transform.after_aggregation(messages, self.transform, self.size)
-        return [torch.relu(m) if self._relu(c, "after") else m for c, m in self._pairs(settled)]
+        sums = apply_operators(operators, messages)
+        sums = sums if rows is None else [m.index_select(0, rows) for m in sums]
+        sums = self.architecture.transform.after_aggregation(sums, self.transform, self.size)
+        return self._apply_relu(sums, "after")
 
-    def update(
-        self, messages: Sequence[Tensor], first: Any, previous: Any, context: Context
-    ) -> Tensor:
-        """Z^l from the messages of all channels and what the first one heard, node by node."""
-        z = self.combine_part(messages, first, self.combine, context)
+    def update(self, messages: Sequence[Tensor], first_input: Any, context: Context) -> Tensor:
+        """Return Z^l from the messages of all channels and the input of the first one."""
+        z = self.combine_part(messages, first_input, self.combine, context)
         z = self.architecture.transform.after_combine(z, messages, self.transform, context.layer)
-        z = z if self.residual is None else z + self.residual(previous)
+        z = z if self.residual is None else z + self.residual(context.inputs["previous"])
         z = z if self.norm is None else self.norm(z)
         return activate(z, str(self.architecture.activation)) if self.active else z
 
-    def _pairs(self, items: Sequence[Any]) -> list[tuple[Channel, Any]]:
-        return list(zip(self.channels, items, strict=True))
+    def _apply_relu(self, messages: list[Tensor], place: str) -> list[Tensor]:
+        return [
+            torch.relu(m) if relu == place else m
+            for relu, m in zip(self.relu_places, messages, strict=True)
+        ]
 
-    def has_message_relu(self, channel: Channel) -> bool:
-        """Whether a ReLU stands within a message."""
-        return self._relu(channel, "before") or self._relu(channel, "after")
-
-    def _relu(self, channel: Channel, where: str) -> bool:
-        if self.architecture.linear_last_layer and self.size.is_last:
-            return False
-        place = channel.activation or self.architecture.message_activation
-        return bool(place == where)
-
-    def _operator(
-        self, r: int, channel: Channel, heard: Any, message: Any, context: Context
-    ) -> Any:
-        seen = ChannelInput(channel, _adjacency(channel, context.graph), heard, message, context)
-        operator = channel.guidance.operator(seen, self.guidance[r])
+    def _operator(self, r: int, inputs: Any, messages: Tensor, context: Context) -> Any:
+        channel = self.channels[r]
+        operator = context.bound.get(channel)
+        if operator is None:
+            adjacency = _adjacency(channel, context.graph)
+            seen = ChannelInput(channel, adjacency, inputs, messages, context)
+            operator = channel.guidance.operator(seen, self.guidance[r])
+            if channel.guidance.depends_on == "graph":
+                context.bound[channel] = operator
         rate = self.architecture.dropout.edge
         drops = context.training and rate and hasattr(operator, "dropout")
         return operator.dropout(rate) if drops else operator
+
+
+def _relu_place(architecture: Architecture, channel: Channel, *, is_last: bool) -> str:
+    """Return where a message passes through a ReLU: `none`, or `before` or `after` aggregation."""
+    if architecture.linear_last_layer and is_last:
+        return "none"
+    return channel.activation or architecture.message_activation
 
 
 def _adjacency(channel: Channel, graph: Graph) -> Any:

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 from heterophily.core.errors import check_option
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Pattern, spmm
-from heterophily.htmp.belief import CompatibilityEstimate
 from heterophily.htmp.guidance import Gate
 from heterophily.htmp.part import Context, Dense, Sizes
 from heterophily.htmp.relations import EstimatedHomophily
@@ -31,22 +30,21 @@ def classification(
     *,
     form: str = "nll",
     weights: Tensor | None = None,
-    rest: tuple[int, float] | None = None,
+    virtual: tuple[int, float] | None = None,
 ) -> Tensor:
     """-log p_c; `ce_of_probabilities` -p_c + log Σ_k exp(p_k); `negative_probability` -p_c.
 
-    The mean over nodes, each counted with the weight of its class. With `rest = (k, w)` all but the last k
-    nodes are a part of more, whose weight is w: the means of both groups are weighed with w and with the
-    weight of the last k.
+    The mean over nodes, weighted by class. With `virtual = (k, w)`, the last k rows are virtual nodes, and
+    the other rows represent nodes with a total weight of w. The result is the weighted mean of both groups.
     """
-    if rest is not None and len(logits) > rest[0]:
-        k, whole = rest
+    if virtual is not None and len(logits) > virtual[0]:
+        k, represented = virtual
         halves = zip(
             logits.split([len(logits) - k, k]), targets.split([len(targets) - k, k]), strict=True
         )
         part, last = (classification(*half, form=form, weights=weights) for half in halves)
-        own = float(k) if weights is None else weights[targets[-k:]].sum()
-        return (whole * part + own * last) / (whole + own)
+        weight = float(k) if weights is None else weights[targets[-k:]].sum()
+        return (represented * part + weight * last) / (represented + weight)
     if form == "nll":
         return F.cross_entropy(logits, targets, weights)
     probabilities = logits.softmax(dim=1)
@@ -149,7 +147,7 @@ class PropagationLoss(AuxiliaryLoss):
 
     def weights(self, size: Sizes) -> dict[str, nn.Module]:
         """Y_lp, which is state and not learned."""
-        return {"propagated": State(torch.zeros(size.graph.n_nodes, size.n_classes))}
+        return {"propagated": Buffer(torch.zeros(size.graph.n_nodes, size.n_classes))}
 
     def initialize(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
         """Train the attribute model alone and keep its predictions."""
@@ -173,7 +171,7 @@ class PropagationLoss(AuxiliaryLoss):
         return F.cross_entropy(spread[nodes], context.graph.labels[nodes])
 
 
-class State(nn.Module):
+class Buffer(nn.Module):
     """A tensor that training sets and that is saved with the weights."""
 
     value: Tensor
@@ -205,7 +203,7 @@ class SimilarityLoss(AuxiliaryLoss):
         if len(targets) > self.n_pairs:
             drawn = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)
             pairs, targets = pairs[:, drawn], targets[drawn]
-        state = context.carry["heard"]
+        state = context.inputs["previous"]
         predicted = w.dense((state[pairs[0]] - state[pairs[1]]).abs()).squeeze(1)
         return self.weight * F.mse_loss(predicted, targets)
 
@@ -222,29 +220,6 @@ def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
     found = cached(graph.structure_checksum, "similar pairs", compute)
     device = graph.labels.device
     return found["pairs"].T.to(device), found["targets"].to(device, torch.get_default_dtype())
-
-
-@dataclass(frozen=True)
-class Discrimination(AuxiliaryLoss):
-    """λ mean over i ≠ j of cos(M̂_i Z_ptt, M̂_j Z_ptt): desired messages of classes apart (CMGNN).
-
-    Z_ptt are the fused states of the prototypes after dropout; M̂ is constant.
-    """
-
-    weight: float = 1.0
-    requires = (CompatibilityEstimate,)
-
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
-        """λ L_dis."""
-        if not self.weight:
-            return torch.zeros((), device=nodes.device)
-        assert network.mind is not None
-        k = context.n_virtual
-        desired = network.mind.compatibility @ context.carry["representation"][-k:]
-        unit = F.normalize(desired, dim=1)
-        similarities = unit @ unit.T
-        mean = (similarities.sum() - similarities.diagonal().sum()) / (k * (k - 1))
-        return self.weight * mean
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One network for all architectures; with `layer.py` it is all that runs message passing.
+"""One network for all architectures: together with `layer.py`, the engine of message passing.
 
 Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R);  Z = FUSE(Z⁰, .., Z^L)
 """
@@ -13,37 +13,23 @@ from torch import Tensor, nn
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.features import normalize_rows
 from heterophily.core.graph import Features, Graph
-from heterophily.htmp.belief import CompatibilityState
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import RawFeatures
-from heterophily.htmp.execution.batch import Batch, global_node_ids
-from heterophily.htmp.execution.fold_head import can_fold_head, forward_with_folded_head
+from heterophily.htmp.execution.batch import full_graph_of
+from heterophily.htmp.execution.bind import bound_operators
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
 from heterophily.htmp.method import Method, complete_architecture
 from heterophily.htmp.part import Context, Dense, Sizes, Weights, apply_dropout
-
-
-@dataclasses.dataclass(frozen=True)
-class Start:
-    """The first layers of a pass, from which passes with the same weights may go on."""
-
-    context: Context
-    states: tuple[Any, ...]  # Z⁰, .., Z^l
-
-    def go_on(self, *, training: bool) -> tuple[Context, list[Any]]:
-        """What a pass goes on with; what it leaves behind reaches no other pass."""
-        aux_outputs = {key: list(values) for key, values in self.context.aux_outputs.items()}
-        context = dataclasses.replace(
-            self.context, aux_outputs=aux_outputs, carry=dict(self.context.carry)
-        )
-        context.training = training
-        return context, list(self.states)
+from heterophily.htmp.state import State
 
 
 class Network(nn.Module):
     """A method with its weights: `network(graph)` returns logits (N, K)."""
+
+    states: Sequence[State]
+    stacks: Sequence[Sequence[Layer]]
 
     def __init__(self, method: Method, graph: Graph) -> None:
         super().__init__()
@@ -66,7 +52,8 @@ class Network(nn.Module):
             else [architecture.channels]
         )
         stacks = [self._stack(size, first, group) for group in groups]
-        self.stacks = nn.ModuleList(nn.ModuleList(layers) for layers in stacks)
+        modules = nn.ModuleList(nn.ModuleList(layers) for layers in stacks)
+        self.stacks = cast("Sequence[Sequence[Layer]]", modules)
         widths = [first, *(layer.width for layer in stacks[0])]
         end = dataclasses.replace(size, d_in=widths[-1], d_out=widths[-1])
         self.combine = (
@@ -75,12 +62,11 @@ class Network(nn.Module):
         self.common = Weights(self._shared_weights(size, first))
         self.fuse = Weights(architecture.fuse.weights(self.n_layers))
         self.head = self._head(architecture.fuse.width(widths))
-        self.head_inside = can_fold_head(architecture, stacks[0][-1])
         inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])
         self.terms = nn.ModuleList(Weights(term.weights(inner)) for term in architecture.losses)
-        states = [CompatibilityState(state, graph) for state in architecture.states]
-        self.mind = states[0] if states else None
-        self.context: Context | None = None
+        states = nn.ModuleList(state.create(graph) for state in architecture.states)
+        self.states = cast("Sequence[State]", states)
+        self.context: Context | None = None  # of the last forward pass
         self.class_weights: Tensor | None = None  # of the classification loss, for unequal classes
 
     def _stack(self, size: Sizes, first: int, channels: Sequence[Channel]) -> list[Layer]:
@@ -108,192 +94,226 @@ class Network(nn.Module):
         head = self.architecture.head
         if head is not None and head.kind == "none" and width < self.n_classes:
             raise HeterophilyError(
-                f"{self.method.name} without a head reads its first {self.n_classes} columns as "
-                f"classes, but has {width}; raise its width or take head = linear"
+                f"{self.method.name} without a head uses its first {self.n_classes} columns as "
+                f"classes, but has {width}; increase its width or use head = linear"
             )
         if head is None or head.kind == "none":
             return None
         inits = {"init": head.init, "bias_init": head.bias_init}
         return Dense(width, self.n_classes, bias=head.bias, gain=head.gain, **inits)
 
-    def forward(self, graph: Graph, start: Start | None = None) -> Tensor:
-        """Logits (N, K), from the beginning or from where a `start` ends."""
-        z = self._states(graph, start, head_inside=self.head_inside)
-        if self.head_inside:
-            return cast("Tensor", z)
-        z = apply_dropout(z, self.architecture.dropout.head, training=self.training)
-        logits = self.classify(z)
-        if self.mind is None:
-            return logits
-        assert self.context is not None
-        self.context.carry |= {"representation": z, "logits": logits}
-        return logits[: graph.n_nodes]
+    def forward(self, graph: Graph | Context) -> Tensor:
+        """Return logits (N, K) of a graph, or of a pass that continues from a `Context`."""
+        self.context = None  # frees what the last pass retained
+        context = graph if isinstance(graph, Context) else self.encode(graph)
+        logits = self.classify(self.propagate(context, self.n_layers))
+        context.outputs, self.context = [], context  # losses read the context
+        return logits
 
-    def classify(self, z: Tensor) -> Tensor:
-        """Logits from the fused representation."""
+    def encode(self, graph: Graph) -> Context:
+        """Prepare the states and compute Z⁰."""
+        self.check(graph)
+        adapted = [state for state in self.states if state.needs_adaptation(graph)]
+        for state in adapted:
+            state.adapt(graph, lambda: self._evaluate(graph))
+        context = self.open(graph)
+        for state in adapted:
+            state.end_adaptation()
+        context.outputs.append([self._initial(context)])
+        return context
+
+    def propagate(self, context: Context, until_layer: int) -> Context:
+        """Run the layers up to `until_layer`."""
+        for number, layers in enumerate(self.stacks):
+            if number == len(context.outputs):
+                context.outputs.append([self._initial(context)])
+            outputs = context.outputs[number]
+            for layer in range(len(outputs), until_layer + 1):
+                context.layer = layer
+                self.set_inputs(outputs[-1], context)
+                outputs.append(layers[layer - 1](context))
+        return context
+
+    def classify(self, context: Context) -> Tensor:
+        """Apply FUSE and the head; return the logits of all real nodes."""
+        z = apply_dropout(
+            self.fused(context), self.architecture.dropout.head, training=context.training
+        )
+        logits = self.logits(z)
+        if not context.n_virtual:
+            return logits
+        context.representation, context.logits = z, logits
+        return logits[: -context.n_virtual]
+
+    def fused(self, context: Context) -> Any:
+        """Return FUSE(Z⁰, .., Z^L); separate networks are combined afterwards."""
+        fused = [self.architecture.fuse(outputs, self.fuse) for outputs in context.outputs]
+        if self.combine is None:
+            return fused[0]
+        return self.architecture.combine(fused, None, self.combine, context)
+
+    def logits(self, z: Tensor) -> Tensor:
+        """Apply the head to fused representations."""
         logits: Tensor = z[:, : self.n_classes] if self.head is None else self.head(z)
         return logits
 
-    def predict(self, graph: Graph) -> Tensor:
-        """Logits of any graph; soft labels of nodes that training never saw are found on the way."""
-        if self.mind is None or graph.n_nodes == self.n_nodes:
-            return cast("Tensor", self(graph))
-        soft = torch.full((graph.n_nodes, self.n_classes), 1 / self.n_classes)
-        for _ in range(2):
-            with self.mind.visiting(soft.to(graph.labels.device)):
-                logits: Tensor = self(graph)
-            soft = logits.softmax(dim=1)
-        return logits
-
-    @property
-    def transductive_reason(self) -> str:
-        """Why the network fits no other set of nodes, or nothing."""
-        architecture = self.architecture
-        if self.encoder_part.uses_structure or any(
-            c.input == "nodes" for c in architecture.channels
-        ):
-            return "takes structure as input, with a weight for every node"
-        if any(c.guidance.weight_per_entry for c in architecture.channels):
-            return "has a weight for every pair of nodes within reach"
-        return ""
-
     def embed(self, graph: Graph) -> Any:
-        """Z, the fused representation before the head, one row per node."""
-        return self._states(graph)[: graph.n_nodes]
+        """Return Z, the fused representation before the head, one row per node."""
+        context = self.propagate(self.encode(graph), self.n_layers)
+        return self.fused(context)[: graph.n_nodes]
 
-    def open(self, graph: Graph, *, reads: bool = True) -> Context:
-        """What parts see in a forward pass; without `reads` none of them looks at X."""
-        if self.mind is None:
-            return Context(graph, self.input(graph) if reads else None, self.training, self.common)
-        working = self.mind.extended(graph, lambda: self.input(graph))
-        x = working.features if reads else None
-        context = Context(working, x, self.training, self.common)
-        context.n_virtual = self.n_classes
-        nodes = global_node_ids(graph)
-        hidden = self.mind.hide(nodes) if self.training else None
-        context.carry |= {"desired": self.mind.desired(hidden, nodes), "hidden": hidden}
+    def open(self, graph: Graph, *, with_features: bool = True) -> Context:
+        """Return the context of a pass, in which the states have prepared their values."""
+        working, n_virtual = graph, 0
+        for state in self.states:
+            working = state.add_virtual_nodes(working, lambda: self.input(graph))
+            n_virtual += state.n_virtual
+        x = (working.features if n_virtual else self.input(graph)) if with_features else None
+        bound = bound_operators(working)
+        context = Context(working, x, self.training, self.common, n_virtual=n_virtual, bound=bound)
+        context.states = self.states
+        for state in self.states:
+            state.prepare(context)
         return context
 
-    def start(self, graph: Graph, n_layers: int) -> Start:
-        """The first layers of a pass; only of a network whose channels share their layers."""
-        self.check(graph)
-        self.context = None
-        context = self.open(graph)
-        states = self._encoded(context)
-        self._run(self.stacks[0], states, context, n_layers, head_inside=self.head_inside)
-        return Start(context, tuple(states))
+    def _initial(self, context: Context) -> Any:
+        x = apply_dropout(context.x, self.architecture.dropout.input, training=context.training)
+        context.initial = self.encoder_part(x, self.encoder, context)
+        return context.initial
 
-    def _states(
-        self, graph: Graph, start: Start | None = None, *, head_inside: bool = False
-    ) -> Any:
-        self.check(graph)
-        self.context = None  # what the last pass left behind would else live through this one
-        architecture, outputs = self.architecture, []
-        context, begun = start.go_on(training=self.training) if start else (self.open(graph), None)
-        for layers in self.stacks:
-            states = begun or self._encoded(context)
-            self._run(layers, states, context, self.n_layers, head_inside=head_inside)
-            outputs.append(architecture.fuse(states, self.fuse))
-        self.context = context
-        if self.combine is None:
-            return outputs[0]
-        return architecture.combine(outputs, None, self.combine, context)
-
-    def _encoded(self, context: Context) -> list[Any]:
-        """Z⁰, which every pass begins with."""
-        dropped = apply_dropout(context.x, self.architecture.dropout.input, training=self.training)
-        context.initial = self.encoder_part(dropped, self.encoder, context)
-        return [context.initial]
-
-    def _run(
-        self, layers: Any, states: list[Any], context: Context, last: int, *, head_inside: bool
-    ) -> None:
-        """Add the states of the layers up to `last` to those that are there."""
-        head = self.head if head_inside else None
-        for layer in range(len(states), last + 1):
-            context.layer = layer
-            module, heard = layers[layer - 1], self.hear(states, context)
-            ends = head is not None and layer == self.n_layers
-            states.append(
-                forward_with_folded_head(module, head, heard, context)
-                if ends
-                else module(heard, context)
-            )
-
-    def hear(self, states: list[Any], context: Context) -> dict[str, Any]:
-        """The states that channels may listen to, after those of the layers so far."""
-        previous, architecture = states[-1], self.architecture
+    def set_inputs(self, previous: Any, context: Context) -> None:
+        """Set the inputs of the channels of a layer from the output of the previous layer."""
+        architecture = self.architecture
         if architecture.skip is not None:
             previous = architecture.skip(previous, self.skip, context)
         elif context.layer > 1 or not isinstance(self.encoder_part, RawFeatures):
             previous = apply_dropout(
                 previous, architecture.dropout.layer, training=context.training
             )
-        context.carry["heard"] = previous
-        heard = {"previous": previous, "initial": context.initial, "nodes": None}
-        return {**heard, "prototypes": previous[-context.n_virtual :]} if self.mind else heard
+        context.inputs = {"previous": previous, "initial": context.initial, "nodes": None}
+        if context.n_virtual:
+            context.inputs["prototypes"] = previous[-context.n_virtual :]
+
+    def _evaluate(self, graph: Graph) -> Tensor:
+        """Return logits without dropout and gradients."""
+        training = self.training
+        try:
+            with torch.no_grad():
+                logits: Tensor = self.eval()(graph)
+        finally:
+            self.train(training)
+        return logits
 
     def input(self, graph: Graph) -> Features:
-        """X, each row divided as `feature_norm` says, once per graph."""
+        """Return X, normalized by the setting `feature_norm`, once per graph."""
         norm = str(self.architecture.feature_norm)
         x: Features = graph.cached(("features", norm), lambda: normalize_rows(graph.features, norm))
         return x
 
-    def initialize_states(self, graph: Graph, nodes: Tensor) -> None:
-        """What the belief and the losses of the architecture must do before training begins."""
-        if self.mind is not None:
-            self.mind.begin(graph, self.input(graph), nodes)
+    def initialize_states(self, graph: Graph, nodes: Tensor, *, block: int | None = None) -> None:
+        """Initialize the states of the network. Call this before the first forward pass.
+
+        Parameters
+        ----------
+        graph
+            The training graph, without the labels that training must not use.
+        nodes
+            The training nodes.
+        block
+            Number of rows of X to process at a time; None for all.
+        """
+        for state in self.states:
+            state.initialize(self, graph, nodes, block=block)
         for term, w in zip(self.architecture.losses, self.terms, strict=True):
             term.initialize(self, graph, nodes, w)
+
+    def update_states(
+        self, graph: Graph, logits: Tensor, *, training_logits: Tensor | None = None
+    ) -> None:
+        """Update the states of the network. Call this whenever validation improves.
+
+        Parameters
+        ----------
+        graph
+            The training graph, without the labels that training must not use.
+        logits
+            Logits of an evaluation pass.
+        training_logits
+            Logits of the last training pass, for states that use them instead.
+        """
+        for state in self.states:
+            replaces = training_logits is not None and state.update_from == "training"
+            state.update(graph, cast("Tensor", training_logits) if replaces else logits)
+
+    def state_summary(self) -> dict[str, Tensor]:
+        """Return values of the states for reports, such as `compatibility`."""
+        return {name: value for state in self.states for name, value in state.summary().items()}
 
     def loss(
         self, logits: Tensor, graph: Graph, nodes: Tensor, *, n_represented: float | None = None
     ) -> Tensor:
-        """The classification loss on `nodes` plus the terms of the architecture, after a forward pass.
+        """Return the classification loss on `nodes` plus the auxiliary losses, after a forward pass.
 
-        In a batch the nodes are `standing_for` all training nodes, beside whose weight that of the
-        prototypes, which are in every batch, must not grow.
+        Parameters
+        ----------
+        logits
+            Logits of all nodes, (N, K). Logits of virtual nodes come from the forward pass.
+        graph
+            The graph or batch of the forward pass.
+        nodes
+            Training nodes.
+        n_represented
+            Total weight of the training nodes that a batch represents; None for a full graph.
         """
-        form, labels, asked = self.method.loss, graph.labels, nodes
-        options: dict[str, Any] = {"form": form, "weights": self.class_weights}
-        if self.mind is not None:
-            logits, labels, asked = self._asked(nodes)
-            options["rest"] = (self.n_classes, n_represented) if n_represented else None
-        total = classification(logits[asked], labels[asked], **options)
-        assert self.context is not None, "call the network before its loss"
+        context, labels, used = self.context, graph.labels, nodes
+        assert context is not None
+        if context.n_virtual:
+            labels = context.graph.labels
+            logits = torch.cat([logits, context.logits[-context.n_virtual :]])
+            for state in self.states:
+                used = state.loss_nodes(context, used)
+        virtual = (
+            (context.n_virtual, n_represented) if n_represented and context.n_virtual else None
+        )
+        total = classification(
+            logits[used],
+            labels[used],
+            form=self.method.loss,
+            weights=self.class_weights,
+            virtual=virtual,
+        )
         for term, w in zip(self.architecture.losses, self.terms, strict=True):
-            total = total + term(self, self.context, nodes, w)
+            total = total + term(self, context, nodes, w)
         return total
 
-    def _asked(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits and labels of nodes and prototypes, and which of them the loss asks for."""
-        assert self.context is not None
-        carry, labels = self.context.carry, self.context.graph.labels
-        hidden = carry["hidden"]
-        kept = nodes if hidden is None else nodes[hidden[nodes]]
-        prototypes = torch.arange(len(labels) - self.n_classes, len(labels), device=nodes.device)
-        return carry["logits"], labels, torch.cat([kept, prototypes])
-
     @property
-    def learns_from_training(self) -> bool:
-        """Whether the belief takes up predictions of the training pass, as one program does."""
-        return self.mind is not None and self.mind.belief.pseudo_labels == "training"
-
-    def update_states(self, graph: Graph, logits: Tensor) -> None:
-        """Let the belief take up new predictions, after validation improved."""
-        if self.mind is not None:
-            self.mind.believe(graph, logits.detach().softmax(dim=1))
+    def transductive_reason(self) -> str:
+        """Why the network fits no other set of nodes; empty if it is inductive."""
+        architecture = self.architecture
+        if self.encoder_part.uses_structure or any(
+            c.input == "nodes" for c in architecture.channels
+        ):
+            return "has one weight per node"
+        if any(c.guidance.weight_per_entry for c in architecture.channels):
+            return "has one weight per pair of nodes"
+        return ""
 
     def check(self, graph: Graph) -> None:
-        """Refuse a graph that the weights do not fit."""
+        """Raise an error for a graph that does not fit the weights, or if states are not initialized."""
+        name, n_nodes = self.method.name, full_graph_of(graph).n_nodes
         if graph.n_features != self.n_features:
             raise HeterophilyError(
-                f"{self.method.name} was built for {self.n_features} features, "
-                f"{graph.name} has {graph.n_features}"
+                f"{name} was built for {self.n_features} features, but graph {graph.name!r} has "
+                f"{graph.n_features}; build it for this graph"
             )
-        whole = graph.full_graph if isinstance(graph, Batch) else graph
-        if whole.n_nodes != self.n_nodes and self.transductive_reason:
+        if n_nodes != self.n_nodes and self.transductive_reason:
             raise HeterophilyError(
-                f"{self.method.name} {self.bound}: it was built for {self.n_nodes} nodes and cannot "
-                f"take the {whole.n_nodes} of {graph.name}; fit it anew, or choose another model"
+                f"{name} {self.transductive_reason} and was built for {self.n_nodes} nodes, but graph "
+                f"{graph.name!r} has {n_nodes}; refit it on this graph or use an inductive model such as gcn"
+            )
+        if any(not state.initialized for state in self.states):
+            raise HeterophilyError(
+                f"{name} has not been initialized; call network.initialize_states(graph, split.train) before "
+                "the first forward pass, and network.update_states(graph, logits) whenever validation "
+                "improves"
             )

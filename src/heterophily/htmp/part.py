@@ -4,9 +4,10 @@ A part is a frozen dataclass with one verb. If it learns, `weights(size)` says w
 the network owns them and hands them to the verb as `w`. Symbols: N nodes, F features, K classes, d width.
 """
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,8 @@ from heterophily.core.dense import product
 from heterophily.core.dropout import dropout
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,30 @@ class Context:
     training: bool
     shared_weights: Any  # weights that a part shares between layers
     initial: Any = None  # Z⁰
+    inputs: dict[str, Any] = field(default_factory=dict)  # of the channels of the current layer
+    outputs: list[list[Any]] = field(default_factory=list)  # Z⁰, .., Z^l of each stack of layers
+    bound: dict[Any, Any] = field(default_factory=dict)  # operators that depend only on the graph
     layer: int = 0
     n_virtual: int = 0  # rows at the end of every state that are not nodes
+    states: Sequence[nn.Module] = ()  # states of the network
+    representation: Any = None  # fused representation before the head, if there are virtual nodes
+    logits: Any = None  # logits of all nodes, if there are virtual nodes
     aux_outputs: dict[str, list[Any]] = field(default_factory=dict)  # what losses read
     carry: dict[Any, Any] = field(default_factory=dict)  # what parts carry across layers
+
+    def copy(self, *, training: bool) -> "Context":
+        """Return a context from which a pass continues without changing this one."""
+        return dataclasses.replace(
+            self,
+            training=training,
+            outputs=[list(outputs) for outputs in self.outputs],
+            aux_outputs={key: list(values) for key, values in self.aux_outputs.items()},
+            carry=dict(self.carry),
+        )
+
+    def state(self, kind: type[S]) -> S:
+        """Return the state of this type."""
+        return next(state for state in self.states if isinstance(state, kind))
 
     def add_aux_output(self, key: str, value: Any) -> None:
         """Store a value for a loss of the architecture."""

@@ -6,6 +6,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.types import Value
 from heterophily.htmp.checks import check_sparse_features
+from heterophily.htmp.execution.fold_head import FoldedNetwork, can_fold_head
 from heterophily.htmp.method import complete_architecture, make_method
 from heterophily.htmp.network import Network
 from heterophily.models import Model, find_method
@@ -50,7 +51,8 @@ def build(model: Model, graph: Graph, *, preset: str = "published", **settings: 
     problem = check_sparse_features(complete_architecture(method)) if graph.is_sparse else ""
     if problem:
         raise HeterophilyError(f"{method.name} cannot be used with {graph.name}: {problem}")
-    return Network(method, graph)
+    network = FoldedNetwork if can_fold_head(method) else Network
+    return network(method, graph)
 
 
 class EdgeIndexAdapter(nn.Module):

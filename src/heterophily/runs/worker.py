@@ -159,9 +159,10 @@ def _describe_error(error: Exception) -> tuple[str, str]:
 
 def compatibility_details(network: Network, graph: Graph) -> Details:
     """Return the compatibility matrix that the network estimates and its error, if it estimates one."""
-    if network.mind is None:
+    estimated = network.state_summary().get("compatibility")
+    if estimated is None:
         return {}
-    estimated = network.mind.compatibility.cpu()
+    estimated = estimated.cpu()
     observed = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes)
     return {
         "compatibility": [[round(v, 4) for v in row] for row in estimated.tolist()],

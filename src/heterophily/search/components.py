@@ -13,7 +13,6 @@ from heterophily.core.errors import unknown_name
 from heterophily.core.spaces import Choice, Range, Space, setting_infos
 from heterophily.htmp.adaptive import AdaptiveSum, AttentionSum, DegreeGatedSum, GlobalSum
 from heterophily.htmp.architecture import Architecture, Dropout, Head, MessageActivation
-from heterophily.htmp.belief import CompatibilityEstimate, CompatibilityWeights, Prototypes
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import (
     Add,
@@ -43,7 +42,6 @@ from heterophily.htmp.guidance import (
     SymmetricMean,
 )
 from heterophily.htmp.identity import expression
-from heterophily.htmp.losses import Discrimination
 from heterophily.htmp.method import CustomMethod, Method
 from heterophily.htmp.neighborhoods import (
     Ego,
@@ -56,6 +54,8 @@ from heterophily.htmp.neighborhoods import (
 )
 from heterophily.htmp.relations import SignedSimilarity
 from heterophily.htmp.transform import Linear, NoTransform
+from heterophily.models.cmgnn.parts import CompatibilityWeights, Discrimination, Prototypes
+from heterophily.models.cmgnn.state import CompatibilityEstimate
 from heterophily.search.problem import Ask, Candidate, check_choice
 
 NAME = "htmp"
@@ -284,7 +284,7 @@ def _channels(ask: Ask, encoder: str) -> tuple[Channel, ...]:
     # Prototypes are rows of the state, which other encoders cannot encode.
     prototypes = bool(encoder in ("features", "both") and ask("prototypes"))
     if prototypes:
-        found.append((Prototypes() * CompatibilityWeights()).with_input("prototypes"))
+        found.append(Prototypes() * CompatibilityWeights())
     elif ask("similar_features"):
         hood = FeatureNeighbors(k=10, weighted=False)
         found += _guided(hood, ask("similar_features_average"))

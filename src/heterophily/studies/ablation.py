@@ -22,7 +22,7 @@ from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import Method, make_method, replace_architecture
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.models import Model, find_method
-from heterophily.models.cmgnn import CMGNN, ablation_variants
+from heterophily.models.cmgnn.method import CMGNN, ablation_variants
 from heterophily.models.settings import merge_settings
 from heterophily.runs.record import Record
 from heterophily.studies.jobs import StudyJob, make_jobs

@@ -69,8 +69,9 @@ def distance(estimated: Tensor, observed: Tensor) -> float:
 
 def estimate(network: Network, graph: Graph, logits: Tensor) -> Tensor:
     """M̂: the method's own, or the matrix of its predicted labels, (K, K)."""
-    if network.mind is not None:
-        return network.mind.compatibility.cpu().double()
+    estimated = network.state_summary().get("compatibility")
+    if estimated is not None:
+        return estimated.cpu().double()
     predicted = logits.argmax(dim=1).cpu()
     return observed_compatibility(graph.symmetric, predicted, graph.n_classes)
 
@@ -120,12 +121,12 @@ def rows(job: StudyJob, record: Record) -> Tables:
 def _at_start(trained: Trained) -> Tensor:
     """What training labels alone tell; the network is not used any more after this."""
     graph, nodes, network = trained.graph, trained.split.train, trained.network
-    if network.mind is None:
+    if "compatibility" not in network.state_summary():
         return observed_compatibility(*_training_labels(trained))
     place = next(network.parameters()).device
     shown = graph.with_labels_only(torch.cat([nodes, trained.split.val])).to(place)
-    network.mind.begin(shown, network.input(shown), nodes.to(place))
-    return network.mind.compatibility.cpu().double()
+    network.initialize_states(shown, nodes.to(place))
+    return network.state_summary()["compatibility"].cpu().double()
 
 
 def _training_labels(trained: Trained) -> tuple[Any, Tensor, int]:

@@ -157,11 +157,12 @@ def _is_linear(method: Method, architecture: Architecture) -> bool:
 
 def propagated(network: Network, c: Tensor) -> Tensor:
     """T C = FUSE(C, Z¹, .., Z^L), the layers of the network run on C in place of Z⁰."""
-    context = _scene(network)
+    context = _context(network)
     states = [c]
     for number, layer in enumerate(cast("Any", network.stacks[0]), start=1):
         context.layer = number
-        states.append(layer({"previous": states[-1], "initial": c}, context))
+        context.inputs = {"previous": states[-1], "initial": c}
+        states.append(layer(context))
     fused: Tensor = network.architecture.fuse(states, network.fuse)
     return fused
 
@@ -171,7 +172,7 @@ def apply_mixing(network: Network, c: Tensor, *, ego: bool) -> Tensor:
 
     Prototypes have their class as label, so the supplementary channel of CMGNN contributes α ⊙ B_sup.
     """
-    context, architecture = _scene(network), network.architecture
+    context, architecture = _context(network), network.architecture
     own = torch.eye(c.shape[1], dtype=c.dtype, device=c.device)
     every = torch.cat([c, own]) if context.n_virtual else c
     total = torch.zeros_like(every)
@@ -188,7 +189,7 @@ def mixing_weights(network: Network) -> list[Any]:
     """α_r per channel of the last layer, (N, 1) each or one number, after an evaluation."""
     combine, count = network.architecture.combine, len(network.architecture.channels)
     if isinstance(combine, AdaptiveSum | DegreeGatedSum):
-        return list(_scene(network).aux_outputs["alpha"][-1].split(1, dim=1))
+        return list(_context(network).aux_outputs["alpha"][-1].split(1, dim=1))
     if isinstance(combine, WeightedAdd):
         return [combine.first, 1 - combine.first if combine.second is None else combine.second]
     return [1.0] * count
@@ -203,7 +204,7 @@ def _operator(channel: Channel, context: Context) -> Any:
     )
 
 
-def _scene(network: Network) -> Context:
+def _context(network: Network) -> Context:
     assert network.context is not None
     return network.context
 

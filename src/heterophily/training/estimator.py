@@ -20,7 +20,6 @@ from heterophily.core.files import write_atomically
 from heterophily.core.graph import Graph, Split
 from heterophily.core.types import Array, FloatArray, JsonObject, PathLike, Value
 from heterophily.htmp.execution.blockwise import evaluate
-from heterophily.htmp.execution.blockwise import predict as predict_in_blocks
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.identity import identity_of
 from heterophily.htmp.method import Method, make_method
@@ -222,8 +221,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def compatibility_(self) -> FloatArray:
         """The compatibility matrix that the method estimates, or else that of its predictions, (K, K)."""
         network, graph = self._fitted(), self._graph(None)
-        if network.mind is not None:
-            return network.mind.compatibility.cpu().numpy()
+        estimate = network.state_summary().get("compatibility")
+        if estimate is not None:
+            return estimate.cpu().numpy()
         labels = self._logits(None).argmax(dim=1).cpu()
         return observed_compatibility(graph.symmetric, labels, graph.n_classes).numpy()
 
@@ -251,9 +251,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _logits(self, graph: Graph | None) -> Tensor:
         network = self._fitted().eval()
         if self.batch_size is not None:
-            return predict_in_blocks(network, self._graph(graph))
+            return evaluate(network, self._graph(graph))
         with torch.no_grad():
-            return network.predict(self._on_device(graph))
+            logits: Tensor = network(self._on_device(graph))
+            return logits
 
     def save(self, folder: PathLike) -> Path:
         """Write weights (safetensors) and everything else (JSON) into a folder, without pickle."""

@@ -4,24 +4,23 @@ Both update the weights in `train_epoch` and return exact logits of all nodes fr
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
 from heterophily.core import processes
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.graph import Features, Graph
-from heterophily.core.sparse import Matrix
+from heterophily.core.graph import Graph
 from heterophily.core.types import Json
-from heterophily.htmp.belief import prototype_members
-from heterophily.htmp.execution.batch import Batch
 from heterophily.htmp.execution.blockwise import BLOCK, evaluate
-from heterophily.htmp.execution.reuse_layers import n_reusable_layers, training_equals_evaluation
+from heterophily.htmp.execution.reuse_layers import (
+    n_reusable_layers,
+    start_pass,
+    training_equals_evaluation,
+)
 from heterophily.htmp.execution.sampling import Neighbors, Sampler, fanouts_per_hop
 from heterophily.htmp.method import full_graph_reason
-from heterophily.htmp.network import Network, Start
+from heterophily.htmp.network import Network
 from heterophily.htmp.part import Context
 from heterophily.training.optimizers import make_optimizers
 from heterophily.training.seeds import derived_seed
@@ -41,7 +40,7 @@ class FullBatch:
         self.facts: dict[str, Json] = {}
         self._reuses_pass, self._n_reused_layers = False, 0
         self._last_pass: tuple[Tensor, Context | None] | None = None
-        self._first_layers: Start | None = None
+        self._first_layers: Context | None = None
 
     def initialize(self) -> None:
         """Initialize states and optimizers."""
@@ -66,7 +65,8 @@ class FullBatch:
     def _forward(self) -> Tensor:
         if self._last_pass is None:
             first_layers, self._first_layers = self._first_layers, None
-            logits: Tensor = self.network(self.graph, first_layers)
+            source = self.graph if first_layers is None else first_layers.copy(training=True)
+            logits: Tensor = self.network(source)
             return logits
         logits, self.network.context = self._last_pass  # a callback may have changed the context
         return logits
@@ -74,19 +74,17 @@ class FullBatch:
     def evaluate(self, *, is_last: bool = False) -> Tensor:
         """Return the logits of all nodes, without gradient."""
         self._last_pass, self._first_layers = None, None
+        source: Graph | Context = self.graph
         reuses_pass = self._reuses_pass and not is_last
         if self._n_reused_layers and not is_last:
-            self._first_layers = self.network.start(self.graph, self._n_reused_layers)
+            self._first_layers = start_pass(self.network, self.graph, self._n_reused_layers)
+            source = self._first_layers.copy(training=False)
         with torch.set_grad_enabled(reuses_pass):
-            logits: Tensor = self.network(self.graph, self._first_layers)
+            logits: Tensor = self.network(source)
         if not reuses_pass:
             return logits
         self._last_pass = logits, self.network.context
         return logits.detach()
-
-    def update_states(self, logits: Tensor) -> None:
-        """Pass new predictions of all nodes to the states of the network."""
-        self.network.update_states(self.graph, logits)
 
 
 class MiniBatch:
@@ -119,25 +117,8 @@ class MiniBatch:
 
     def initialize(self) -> None:
         """Initialize states and optimizers."""
-        network = self.network
-        if network.mind is not None:
-            with self._states_on_cpu():
-                network.mind.start(self.graph, self._prototypes(), self.nodes)
-        for term, w in zip(network.architecture.losses, network.terms, strict=True):
-            term.initialize(network, self.graph, self.nodes, w)
-        self.optimizers = make_optimizers(network)
-
-    def _prototypes(self) -> Tensor:
-        """X_ptt, the means of classes, from a few rows of X at a time."""
-        assert self.network.mind is not None
-        rule = str(self.network.mind.belief.prototype_index)
-        members, classes = prototype_members(self.graph, self.nodes, rule=rule)
-        sums = torch.zeros(self.graph.n_classes, self.graph.n_features, dtype=torch.double)
-        counts = torch.bincount(classes, minlength=self.graph.n_classes)
-        for some, of in zip(members.split(ROWS), classes.split(ROWS), strict=True):
-            sums += class_sums(self.network.input(Batch(self.graph, some, {})), of, len(sums))
-        means = sums / counts.clamp_min(1).unsqueeze(1)
-        return means.to(self.network.mind.prototypes.dtype)
+        self.network.initialize_states(self.graph, self.nodes, block=ROWS)
+        self.optimizers = make_optimizers(self.network)
 
     def train_epoch(self, epoch: int) -> tuple[float, Tensor]:
         """Update the weights once per batch. Return the mean loss and no logits."""
@@ -181,21 +162,6 @@ class MiniBatch:
         """Return the logits of all nodes, computed layer by layer in blocks of rows."""
         return evaluate(self.network, self.graph, block=BLOCK)
 
-    def update_states(self, logits: Tensor) -> None:
-        """Pass new predictions of all nodes to the states of the network."""
-        with self._states_on_cpu():
-            self.network.update_states(self.graph, logits)
-
-    @contextmanager
-    def _states_on_cpu(self) -> Iterator[None]:
-        state = self.network.mind
-        if state is None or self.device.type == "cpu":
-            yield
-            return
-        state.to("cpu")
-        yield
-        state.to(self.device)
-
 
 def check_batchable(network: Network) -> None:
     """Raise an error if the method requires all nodes in every step."""
@@ -205,14 +171,6 @@ def check_batchable(network: Network) -> None:
             f"{name} cannot be trained in batches: {reason}; omit batch_size to train on the full graph, or "
             "choose another model"
         )
-
-
-def class_sums(x: Features, classes: Tensor, n_classes: int) -> Tensor:
-    """The sum of the rows of each class, (K, F), in double precision."""
-    member = torch.nn.functional.one_hot(classes, n_classes).double()  # (n, K)
-    if isinstance(x, Matrix):
-        return ((x.pattern * x.values.double()).T @ member).T
-    return member.T @ x.double()
 
 
 def _check_finite(loss: float, epoch: int, network: Network) -> float:

@@ -177,15 +177,16 @@ class Trainer:
         logits = self.step.evaluate()
         score = self.metric(logits, self.training_graph.labels, self.nodes["val"])
         if self.stopping.update(score, epoch, self.network):
-            self._update_states(training_logits, logits)
+            self._update_states(logits, training_logits)
             if self.on_improvement is not None:
                 self.on_improvement(epoch, self.network, logits)
         self.history.loss.append(loss)
         self.history.val_scores.append(score)
         self.history.seconds.append(time.perf_counter() - start)
 
-    def _update_states(self, training_logits: Tensor, logits: Tensor) -> None:
-        self.step.update_states(training_logits if self.network.learns_from_training else logits)
+    def _update_states(self, logits: Tensor, training_logits: Tensor) -> None:
+        graph = self.training_graph
+        self.network.update_states(graph, logits, training_logits=training_logits)
 
     def _resume(self, checkpoint: Path | None) -> int:
         """Restore a checkpoint if there is one. Return the first epoch to run."""

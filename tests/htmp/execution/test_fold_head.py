@@ -1,4 +1,4 @@
-"""The head inside the last layer: the same logits and gradients with fewer columns."""
+"""The head folded into the last layer: the same logits and gradients with fewer columns."""
 
 from dataclasses import replace
 
@@ -8,14 +8,16 @@ import torch
 
 from heterophily import Graph, build
 from heterophily.htmp.architecture import Architecture, Dropout, Head
-from heterophily.htmp.belief import CompatibilityEstimate
 from heterophily.htmp.combine import Add, Concat
 from heterophily.htmp.encoder import Embed
+from heterophily.htmp.execution.fold_head import FoldedNetwork
 from heterophily.htmp.fuse import ConcatLayers
 from heterophily.htmp.guidance import Attention, Ones, RowMean
 from heterophily.htmp.method import CustomMethod
 from heterophily.htmp.neighborhoods import Ego, Raw
+from heterophily.htmp.network import Network
 from heterophily.models import REGISTRY
+from heterophily.models.cmgnn.state import CompatibilityEstimate
 
 
 class Squared(Add):
@@ -39,10 +41,10 @@ def small_graph():
     return Graph.from_edges(edges, features=features, labels=rng.integers(0, 3, size=30))
 
 
-def passed(network, graph):
-    """Logits and the gradient of every weight after one pass."""
-    network.zero_grad()
-    logits = network.eval()(graph)
+def run_pass(network, graph, forward):
+    """Return the logits and the gradient of every weight after one pass."""
+    network.eval().zero_grad()
+    logits = forward(network, graph)
     (logits * torch.linspace(-1, 1, logits.shape[1]).exp()).square().sum().backward()
     return logits.detach(), {name: weight.grad for name, weight in network.named_parameters()}
 
@@ -51,10 +53,9 @@ def passed(network, graph):
 def test_logits_and_gradients_are_those_of_a_head_behind_the_layer(small_graph, method):
     torch.manual_seed(0)
     network = build(method, small_graph, width=16)
-    assert network.head_inside
-    logits, gradients = passed(network, small_graph)
-    network.head_inside = False
-    other_logits, others = passed(network, small_graph)
+    assert isinstance(network, FoldedNetwork)
+    logits, gradients = run_pass(network, small_graph, FoldedNetwork.forward)
+    other_logits, others = run_pass(network, small_graph, Network.forward)
     torch.testing.assert_close(logits, other_logits)
     # Sums over all nodes in another order: single precision leaves four digits where they cancel.
     torch.testing.assert_close(gradients, others, rtol=1e-4, atol=1e-4)
@@ -65,7 +66,7 @@ def test_the_representation_keeps_its_width(small_graph):
     network = build(PLAIN, small_graph, width=16).eval()
     representation = network.embed(small_graph)
     assert representation.shape == (small_graph.n_nodes, 16)
-    torch.testing.assert_close(network.classify(representation), network(small_graph))
+    torch.testing.assert_close(network.logits(representation), network(small_graph))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_the_representation_keeps_its_width(small_graph):
         {"activate_last": True},
         {"combine": Concat()},
         {"combine": Squared()},
-        {"encoder": Embed(), "states": (CompatibilityEstimate(),)},  # logits of prototypes too
+        {"encoder": Embed(), "states": (CompatibilityEstimate(),)},  # logits of virtual nodes too
         {"encoder": Embed(), "fuse": ConcatLayers()},
         {"dropout": Dropout(head=0.5)},
         {"dropout": Dropout(message=0.5)},
@@ -86,8 +87,10 @@ def test_the_representation_keeps_its_width(small_graph):
 )
 def test_what_stands_between_keeps_the_head_behind(small_graph, changes):
     template = replace(PLAIN.template, **{"combine": Add(), **changes})
-    assert not build(replace(PLAIN, template=template), small_graph, width=16).head_inside
+    network = build(replace(PLAIN, template=template), small_graph, width=16)
+    assert not isinstance(network, FoldedNetwork)
 
 
 def test_a_residual_connection_keeps_the_head_behind(small_graph):
-    assert not build(PLAIN, small_graph, width=16, residual=True).head_inside
+    network = build(PLAIN, small_graph, width=16, residual=True)
+    assert not isinstance(network, FoldedNetwork)

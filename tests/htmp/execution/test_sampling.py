@@ -14,7 +14,7 @@ from heterophily.htmp.execution.batch import (
     rows_of,
     without_replacement,
 )
-from heterophily.htmp.execution.blockwise import evaluate, predict
+from heterophily.htmp.execution.blockwise import evaluate
 from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fanouts_per_hop
 from heterophily.htmp.guidance import Attention, ChannelInput, Ones, RowMean, SymmetricMean
 from heterophily.htmp.method import full_graph_reason, make_method
@@ -105,14 +105,18 @@ def test_structure_channels_hear_whole_rows():
     graph = ring()
     network = begun("acm-gcn", graph, structure_channel=True)
     sample = sampler_of(network, graph).draw(TRAIN, [2, 2], torch.Generator())
-    heard = network.stacks[0][0].messages([sample.features] * 3 + [None], network.open(sample))[-1]
-    expected = network.stacks[0][0].messages([graph.features] * 3 + [None], network.open(graph))[-1]
-    torch.testing.assert_close(heard, expected[sample.nodes])
+    layer = network.stacks[0][0]
+
+    def message(part):
+        inputs, context = [part.features] * 3 + [None], network.open(part)
+        return layer.aggregate(inputs, layer.transform_inputs(inputs, context), context)[-1]
+
+    torch.testing.assert_close(message(sample), message(graph)[sample.nodes])
 
 
 def test_predictions_of_unseen_nodes_are_those_of_the_whole_graph():
     network, other = begun("cmgnn", ring()), ring(n=70)
-    torch.testing.assert_close(predict(network, other, block=40), network.predict(other).detach())
+    torch.testing.assert_close(evaluate(network, other, block=40), network(other).detach())
 
 
 @pytest.mark.parametrize("name", ["hog-gcn", "glognn", "simp-gcn"])

@@ -158,13 +158,18 @@ class Batch(Graph):
         """A drawn neighborhood, or what depends on this sample alone, computed once."""
         return self.sampled[key] if key in self.sampled else super().cached(key, compute)
 
-    def extended(self, gather: Callable[[], Features], count: int) -> "Batch":
-        """With `count` prototypes behind the nodes; `gather` gives the features of all of them."""
-        classes = torch.arange(count, device=self.labels.device)
-        drawn = {key: rows.with_empty_rows(count) for key, rows in self.sampled.items()}
-        labels = torch.cat([self.labels, classes])
+    def with_virtual_nodes(
+        self, features: Callable[[], Features], rows: Tensor, labels: Tensor
+    ) -> "Batch":
+        """Return the batch with virtual nodes, with features `rows`, after its nodes."""
+        sampled = {key: matrix.with_empty_rows(len(rows)) for key, matrix in self.sampled.items()}
         return Batch(
-            self.full_graph, self.nodes, drawn, labels=labels, n_virtual=count, gather=gather
+            self.full_graph,
+            self.nodes,
+            sampled,
+            labels=torch.cat([self.labels, labels]),
+            n_virtual=len(rows),
+            gather=lambda: stack_rows(features(), rows),
         )
 
     def to(self, device: torch.device | str) -> "Batch":
@@ -175,9 +180,37 @@ class Batch(Graph):
         return Batch(self.full_graph, self.nodes, drawn, device=device)
 
 
+def full_graph_of(graph: Graph) -> Graph:
+    """Return the graph that a batch is part of, or the graph itself."""
+    return graph.full_graph if isinstance(graph, Batch) else graph
+
+
 def global_node_ids(graph: Graph) -> Tensor | None:
     """The numbers that the nodes of a sample have in the whole graph; None for a whole graph."""
     return graph.nodes.to(graph.labels.device) if isinstance(graph, Batch) else None
+
+
+def with_virtual_nodes(
+    graph: Graph, features: Callable[[], Features], rows: Tensor, labels: Tensor
+) -> Graph:
+    """Return the symmetrized graph with virtual nodes, which have no neighbors, after its nodes."""
+    edges = graph.symmetric
+    tail = edges.indptr[-1:].expand(len(rows))
+    pattern = Pattern(torch.cat([edges.indptr, tail]), edges.indices, graph.n_nodes + len(rows))
+    labels = torch.cat([graph.labels, labels])
+    return Graph(pattern, stack_rows(features(), rows), labels, len(rows), name=graph.name)
+
+
+def stack_rows(x: Features, rows: Tensor) -> Features:
+    """Return [X; rows], sparse if X is."""
+    if not isinstance(x, Matrix):
+        return torch.cat([x, rows.to(x.dtype)])
+    at = rows.nonzero(as_tuple=True)
+    extra = Pattern.from_edges(*at, shape=(len(rows), rows.shape[1])).to(rows.device)
+    indptr = torch.cat([x.pattern.indptr, extra.indptr[1:] + x.pattern.indptr[-1]])
+    indices = torch.cat([x.pattern.indices, extra.indices])
+    both = Pattern(indptr, indices, x.pattern.n_columns)
+    return both * torch.cat([x.values, rows[at].to(x.values.dtype)])
 
 
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:

@@ -1,70 +1,95 @@
-"""The head inside the last layer: messages as wide as there are classes, in place of the whole width.
+"""The head folded into the last layer, so that messages have K columns instead of the full width.
 
-Where nothing stands between a last layer that is linear in its messages and the head,
+If nothing nonlinear is between the messages of the last layer and the head,
 
 (Σ_r ω_r (A_r ⊙ B_r) Z W_r + b) W_h = Σ_r ω_r (A_r ⊙ B_r) Z (W_r W_h) + b W_h
 
-is the same number with the same gradients, and the right side sends K columns around.
+is the same number with the same gradients.
 """
 
 from fnmatch import fnmatch
-from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 from torch.func import functional_call
+from typing_extensions import override
 
+from heterophily.core.graph import Graph
 from heterophily.htmp.combine import Add, LearnedAdd, SingleChannel, WeightedAdd
 from heterophily.htmp.fuse import LastLayer
+from heterophily.htmp.method import Method, complete_architecture
+from heterophily.htmp.network import Network
 from heterophily.htmp.part import Context
 from heterophily.htmp.transform import Linear
 
-if TYPE_CHECKING:
-    from heterophily.htmp.architecture import Architecture
-    from heterophily.htmp.layer import Layer
-
-LINEAR = (
-    SingleChannel,
-    Add,
-    WeightedAdd,
-    LearnedAdd,
-)  # themselves: what is derived from them may not be
-ENDS = ("transform.*", "combine.b")  # weights of a linear layer whose columns the head reads
+LINEAR_COMBINES = (SingleChannel, Add, WeightedAdd, LearnedAdd)  # subclasses may not be linear
+FOLDED_WEIGHTS = (
+    "transform.*",
+    "combine.b",
+)  # weights of a linear layer whose columns the head reads
 
 
-def can_fold_head(architecture: "Architecture", last: "Layer") -> bool:
-    """Whether the last layer is linear in its messages and only the head reads what comes out."""
-    drop, transform = architecture.dropout, architecture.transform
-    between = (
-        last.active,
-        last.norm,
-        last.residual,
+class FoldedNetwork(Network):
+    """A network whose forward pass folds the head into the last layer."""
+
+    @override
+    def forward(self, graph: Graph | Context) -> Tensor:
+        weights = {f"network.{name}": weight for name, weight in folded_weights(self).items()}
+        logits: Tensor = functional_call(_Unfolded(self), weights, (graph,))
+        return logits
+
+
+class _Unfolded(nn.Module):
+    """The forward pass of the engine."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    @override
+    def forward(self, graph: Graph | Context) -> Tensor:
+        return Network.forward(self.network, graph)
+
+
+def folded_weights(network: Network) -> dict[str, Tensor]:
+    """Return the weights of the last layer times the head, and I in place of the head."""
+    head, last = network.head, f"stacks.0.{network.n_layers - 1}"
+    assert head is not None
+    folded = {
+        name: weight @ head.weight
+        for name, weight in network.named_parameters()
+        if any(fnmatch(name, f"{last}.{pattern}") for pattern in FOLDED_WEIGHTS)
+    }
+    weight = head.weight
+    return {
+        **folded,
+        "head.weight": torch.eye(weight.shape[1], dtype=weight.dtype, device=weight.device),
+    }
+
+
+def can_fold_head(method: Method) -> bool:
+    """Return whether the last layer is linear in its messages and only the head reads its output."""
+    architecture = complete_architecture(method)
+    dropout, transform = architecture.dropout, architecture.transform
+    nonlinear = (
+        architecture.activate_last,
+        method.residual,
         architecture.separate_networks,
-        drop.head,
-        drop.message,
+        architecture.states,
+    )
+    relu = not architecture.linear_last_layer and (
+        architecture.message_activation != "none"
+        or any(c.activation for c in architecture.channels)
     )
     return (
         architecture.head is not None
         and architecture.head.kind == "linear"
         and type(architecture.fuse) is LastLayer
         and type(transform) is Linear
-        and not transform.heads(last.size)
+        and not transform.n_heads
+        and not transform.n_heads_last_layer
         and transform.kernel_merge == "add"
-        and type(architecture.combine) in LINEAR
-        and not architecture.states
-        and not any(between)
-        and all(c.guidance.depends_on in ("graph", "network") for c in last.channels)
-        and not any(last.has_message_relu(channel) for channel in last.channels)
+        and type(architecture.combine) in LINEAR_COMBINES
+        and not any((*nonlinear, relu, dropout.head, dropout.message))
+        and all(c.guidance.depends_on in ("graph", "network") for c in architecture.channels)
     )
-
-
-def forward_with_folded_head(
-    layer: "Layer", head: Any, heard: dict[str, Any], context: Context
-) -> Tensor:
-    """Logits (N, K) from the states that the last layer hears."""
-    ends = {
-        name: weight @ head.weight
-        for name, weight in layer.named_parameters()
-        if any(fnmatch(name, pattern) for pattern in ENDS)
-    }
-    logits: Tensor = functional_call(layer, ends, (heard, context))
-    return logits if head.bias is None else logits + head.bias

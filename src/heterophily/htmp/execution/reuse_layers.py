@@ -1,63 +1,72 @@
-"""What a training pass shares with the evaluation before it, which had the same weights."""
+"""Layers that a training pass shares with the preceding evaluation, which used the same weights.
+
+Up to the first layer with dropout, Z^l of a training pass equals Z^l of the evaluation.
+"""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from heterophily.core.graph import Graph
 from heterophily.htmp.network import Network
+from heterophily.htmp.part import Context
+
+T = TypeVar("T")
+
+
+def start_pass(network: Network, graph: Graph, n_layers: int) -> Context:
+    """Return the context after the first layers, from which passes continue with `network(context)`."""
+    network.context = None
+    return network.propagate(network.encode(graph), n_layers)
 
 
 def training_equals_evaluation(network: Network, graph: Graph) -> bool:
-    """Whether a training pass computes what the last evaluation did: one forward pass then serves both.
+    """Return whether one forward pass serves as evaluation and as the next training pass.
 
-    So it is where nothing is dropped, no batch is normalised and no belief changes after the evaluation.
+    This requires that there is no dropout, no batch norm, and no state that changes after the evaluation.
     """
-    if not _comparable(network, graph):
+    if not _is_comparable(network, graph):
         return False
     with torch.no_grad():
-        heard = _run_without_randomness(lambda: network.train()(graph))
-        return heard is not None and torch.equal(heard, network.eval()(graph))
+        logits = _run_without_randomness(lambda: network.train()(graph))
+        return logits is not None and torch.equal(logits, network.eval()(graph))
 
 
 def n_reusable_layers(network: Network, graph: Graph) -> int:
-    """How many layers a training pass begins with that compute what they did in the last evaluation.
-
-    So it is up to the first one that hears a dropped state, where `repeats` is so but for that.
-    """
+    """Return the number of layers of a training pass that equal those of the preceding evaluation."""
     architecture, n = network.architecture, network.n_layers
     if (
-        not _comparable(network, graph)
+        not _is_comparable(network, graph)
         or architecture.separate_networks
         or architecture.carried_keys
     ):
         return 0
     with torch.no_grad():
         before = torch.get_rng_state()
-        heard, seen = network.train().start(graph, n).states, network.eval().start(graph, n).states
+        training = start_pass(network.train(), graph, n).outputs[0]
+        evaluation = start_pass(network.eval(), graph, n).outputs[0]
         torch.set_rng_state(before)
-        pairs = zip(heard, seen, strict=True)
+        pairs = zip(training, evaluation, strict=True)
         equal = [a is b or (isinstance(a, Tensor) and torch.equal(a, b)) for a, b in pairs]
         shared = [*equal, False].index(False) - 1
-        if (
-            shared < 1
-            or _run_without_randomness(lambda: network.train().start(graph, shared)) is None
-        ):
+        if shared < 1:
             return 0
-        return shared
+        started = _run_without_randomness(lambda: start_pass(network.train(), graph, shared))
+        return 0 if started is None else shared
 
 
-def _comparable(network: Network, graph: Graph) -> bool:
-    normalized = network.method.norm == "batch"
-    return not normalized and network.mind is None and graph.labels.device.type == "cpu"
+def _is_comparable(network: Network, graph: Graph) -> bool:
+    has_batch_norm = network.method.norm == "batch"
+    uses_states = any(state.used_in_forward for state in network.states)
+    return not has_batch_norm and not uses_states and graph.labels.device.type == "cpu"
 
 
-def _run_without_randomness(compute: Callable[[], Any]) -> Any:
-    """What is computed, or none if random numbers were drawn, which are put back."""
+def _run_without_randomness(compute: Callable[[], T]) -> T | None:
+    """Return the result, or None if random numbers were used; restore the random state."""
     before = torch.get_rng_state()
     result = compute()
-    drawn = not torch.equal(before, torch.get_rng_state())
+    is_random = not torch.equal(before, torch.get_rng_state())
     torch.set_rng_state(before)
-    return None if drawn else result
+    return None if is_random else result

@@ -7,11 +7,9 @@ from typing_extensions import override
 from heterophily.core.spaces import Bounds, Choice, Range
 from heterophily.htmp.adaptive import DegreeGatedSum
 from heterophily.htmp.architecture import Architecture, Dropout, Head
-from heterophily.htmp.belief import CompatibilityEstimate, CompatibilityWeights, Prototypes
 from heterophily.htmp.encoder import Embed, FeaturesAndStructure
 from heterophily.htmp.fuse import ConcatLayers
 from heterophily.htmp.guidance import Ones, RowMean
-from heterophily.htmp.losses import Discrimination
 from heterophily.htmp.method import (
     Deviation,
     DropoutRate,
@@ -26,6 +24,8 @@ from heterophily.htmp.method import (
 )
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.transform import Linear
+from heterophily.models.cmgnn.parts import CompatibilityWeights, Discrimination, Prototypes
+from heterophily.models.cmgnn.state import CompatibilityEstimate
 
 
 @define_method
@@ -73,7 +73,6 @@ class CMGNN(Method):
     @override
     def architecture(self) -> Architecture:
         p = self.dropout
-        prototypes = (Prototypes() * CompatibilityWeights()).with_input("prototypes")
         estimate = CompatibilityEstimate(
             self.supplementary_labels,
             self.prototype_index,
@@ -83,7 +82,7 @@ class CMGNN(Method):
         )
         return Architecture(
             encoder=FeaturesAndStructure(p, self.structure_dropout) if self.structure else Embed(),
-            channels=(Ego() * Ones(), Raw() * RowMean(), prototypes),
+            channels=(Ego() * Ones(), Raw() * RowMean(), Prototypes() * CompatibilityWeights()),
             combine=DegreeGatedSum(),
             fuse=ConcatLayers(),
             transform=Linear(bias="none", init="uniform_out"),

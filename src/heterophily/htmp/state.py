@@ -1,0 +1,114 @@
+"""State: values that training sets without gradients, saved with the weights.
+
+A frozen part of the architecture, a `StatePart`, describes the state, and the network owns the module. The
+engine calls the methods below for every state and contains no code for any particular one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from heterophily.core.graph import Features, Graph
+from heterophily.htmp.execution.batch import full_graph_of
+
+if TYPE_CHECKING:
+    from heterophily.htmp.network import Network
+    from heterophily.htmp.part import Context
+
+
+@dataclass(frozen=True)
+class StatePart:
+    """Description of a state. Subclasses implement `create`."""
+
+    full_graph_reason: ClassVar[str] = (
+        ""  # why training needs the full graph; empty if mini-batches work
+    )
+
+    def create(self, graph: Graph) -> "State":
+        """Return the state of a network that is built for this graph."""
+        raise NotImplementedError
+
+
+class State(nn.Module):
+    """Values that training sets without gradients: buffers that are saved with the weights."""
+
+    initialized: Tensor  # a buffer, so a loaded network counts as initialized
+    training_graph: Tensor  # checksum of the structure of the training graph, (32,) bytes
+    update_from: Literal["evaluation", "training"] = (
+        "evaluation"  # the pass whose logits `update` receives
+    )
+    used_in_forward: ClassVar[bool] = True  # False if only losses read the state
+    n_virtual: int = 0  # virtual nodes that `add_virtual_nodes` appends
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("initialized", torch.tensor(False))
+        self.register_buffer("training_graph", torch.zeros(32, dtype=torch.uint8))
+        self._token: object = None  # identifies the training graph in this process
+        self.register_load_state_dict_post_hook(_clear_cache)
+
+    def clear_cache(self) -> None:
+        """Discard what was computed from earlier values."""
+        self._token = None
+
+    def mark_initialized(self, graph: Graph) -> None:
+        """Remember the training graph."""
+        digest = torch.tensor(list(bytes.fromhex(graph.structure_checksum)), dtype=torch.uint8)
+        self.training_graph = digest.to(self.training_graph.device)
+        self.initialized = torch.ones_like(self.initialized)
+        self._token = graph_token(graph)
+
+    def is_training_graph(self, graph: Graph) -> bool:
+        """Return whether edges and features are those of the training graph, whatever the labels."""
+        full = full_graph_of(graph)
+        if self._token is not None and graph_token(full) is self._token:
+            return True
+        digest = torch.tensor(list(bytes.fromhex(full.structure_checksum)), dtype=torch.uint8)
+        is_same = torch.equal(digest, self.training_graph.cpu())
+        self._token = graph_token(full) if is_same else self._token
+        return is_same
+
+    def initialize(
+        self, network: "Network", graph: Graph, nodes: Tensor, *, block: int | None = None
+    ) -> None:
+        """Set the values before the first epoch, from at most `block` rows of X at a time."""
+
+    def update(self, graph: Graph, logits: Tensor) -> None:
+        """Set the values after validation has improved."""
+
+    def needs_adaptation(self, graph: Graph) -> bool:
+        """Return whether `adapt` has to be called before a forward pass over this graph."""
+        return False
+
+    def adapt(self, graph: Graph, predict: Callable[[], Tensor]) -> None:
+        """Set temporary values for unseen nodes; `predict` returns logits that use them."""
+
+    def end_adaptation(self) -> None:
+        """Discard the temporary values."""
+
+    def add_virtual_nodes(self, graph: Graph, features: Callable[[], Features]) -> Graph:
+        """Return the graph with virtual nodes after all real nodes."""
+        return graph
+
+    def prepare(self, context: "Context") -> None:
+        """Compute the values that parts read in this pass."""
+
+    def loss_nodes(self, context: "Context", nodes: Tensor) -> Tensor:
+        """Return the nodes that the classification loss uses, in place of the training nodes."""
+        return nodes
+
+    def summary(self) -> dict[str, Tensor]:
+        """Return values for reports by name."""
+        return {}
+
+
+def _clear_cache(state: State, _: object) -> None:
+    state.clear_cache()
+
+
+def graph_token(graph: Graph) -> object:
+    """Return an object that a graph shares only with copies whose labels differ."""
+    return graph.cached("identity", object)
