@@ -28,18 +28,13 @@ MARKDOWN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
 TEMPLATES = ("src/**/*.html", "src/**/*.js", "src/**/*.j2")
 # The present number of hits per folder, which must not grow. The goal is none.
 LIMITS = {
-    "CONTRIBUTING.md": 2,
-    "bench": 4,
-    "commands": 15,
-    "core": 1,
+    "commands": 3,
     "data": 1,
-    "docs": 16,
-    "htmp": 47,
-    "models": 15,
-    "search": 4,
-    "studies": 12,
-    "training": 11,
-    "views": 31,
+    "docs": 5,
+    "htmp": 36,
+    "studies": 11,
+    "training": 1,
+    "views": 19,
 }
 
 
