@@ -33,7 +33,6 @@ LIMITS = {
     "docs": 5,
     "htmp": 36,
     "studies": 11,
-    "training": 1,
     "views": 19,
 }
 

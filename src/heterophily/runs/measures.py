@@ -45,7 +45,7 @@ class Trained:
     @property
     def test_accuracy(self) -> float:
         """Accuracy on the test nodes, in percent."""
-        return 100 * self.run.scores["test"]["accuracy"]
+        return 100 * self.run.score("test")
 
 
 class Measure(Protocol):

@@ -1,6 +1,6 @@
 """`search`: optimize the settings of a method, or the architecture itself, with Optuna.
 
-The objective is the mean validation accuracy over a few splits, and test labels are hidden from training. The
+The objective is the mean validation score over a few splits, and test labels are hidden from training. The
 study is in a file of the output folder, or in any storage that Optuna supports, so several commands can share
 it. The same call adds only the missing trials, and runs that have finished are not repeated.
 """
@@ -52,6 +52,7 @@ from heterophily.search.study import (
     open_study,
     suggest_value,
 )
+from heterophily.training.metrics import DEFAULT_METRIC, Metric, find_metric
 
 N_SPLITS = 3  # by default
 DESCRIPTIONS = {
@@ -83,6 +84,7 @@ class SearchPlan:
     place: Path | str  # of the storage: a file or a URL
     folder: Path
     device: str = "auto"
+    metric: Metric = DEFAULT_METRIC
 
     @cached_property
     def study(self) -> optuna.Study:
@@ -123,9 +125,10 @@ def search(
     settings: Settings | None = None,
     write: Path | str | None = None,
     device: str = "auto",
+    metric: str | Metric = DEFAULT_METRIC,
     display: SearchDisplay | None = None,
 ) -> SearchResult:
-    """Search the settings of a model, or with the model `htmp` the architecture, by validation accuracy.
+    """Search the settings of a model, or with the model `htmp` the architecture, by validation score.
 
     `splits` is `all`, `0-2`, or `0,3`, by default the first three; `settings` are fixed and not searched. One
     worker trains in this process, several workers in separate processes. The best settings are written to the
@@ -142,7 +145,9 @@ def search(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     place = storage or folder / "study.journal"
-    plan = SearchPlan(problem, graph, tuple(names), trials, seed, place, folder, device)
+    plan = SearchPlan(
+        problem, graph, tuple(names), trials, seed, place, folder, device, find_metric(metric)
+    )
     plan = dataclasses.replace(plan, problem=_start_study(plan, model, settings or {}))
     _run_trials(plan, workers, threads, display)
     return _collect_result(plan, target)
@@ -192,13 +197,15 @@ def _facts(plan: SearchPlan, fixed: Settings) -> JsonObject:
         "seed": plan.seed,
         "fixed": dict(fixed),
         "version": RESULTS_VERSION,
+        "metric": plan.metric.name,
     }
     plain: JsonObject = json.loads(json.dumps(facts))
     return plain
 
 
 def _check_same(old: Mapping[str, Json], new: JsonObject, place: Path | str) -> None:
-    started = {"version": 1, **old}  # studies of the first version do not contain it
+    # Studies of earlier versions do not contain these two.
+    started = {"version": 1, "metric": DEFAULT_METRIC.name, **old}
     changed = [DESCRIPTIONS.get(name, name) for name in new if started.get(name) != new[name]]
     if changed:
         raise HeterophilyError(
@@ -236,7 +243,7 @@ def trial_task(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, TrialRe
     """Run a trial and store its result in the study. An interrupted trial is tried again."""
     value, state = None, TrialState.FAIL
     try:
-        value = yield from _mean_accuracy(plan, trial)
+        value = yield from _mean_score(plan, trial)
         state = TrialState.COMPLETE
     except optuna.TrialPruned:
         state = TrialState.PRUNED
@@ -248,16 +255,17 @@ def trial_task(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, TrialRe
     return trial_result(plan.study.tell(trial, value, state=state))
 
 
-def _mean_accuracy(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, float]:
-    """Return the mean validation accuracy. It is reported after every split, for pruning."""
+def _mean_score(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, float]:
+    """Return the mean validation score, negated if lower is better. Report it after every split."""
     space = plan.problem.space
     candidate = plan.problem.candidate(lambda name: suggest_value(trial, name, space[name]))
+    sign = 1 if plan.metric.higher_is_better else -1
     accuracies: list[float] = []
     for step, split in enumerate(plan.splits):
         record = yield plan.job(candidate, split)
         if not record.done:
             raise HeterophilyError(_short_reason(record))
-        accuracies.append(record.score("val"))
+        accuracies.append(sign * record.score("val", plan.metric.name))
         trial.set_user_attr("accuracies", accuracies)
         trial.report(fmean(accuracies), step)
         if step + 1 < len(plan.splits) and trial.should_prune():

@@ -1,1 +1,1 @@
-"""Training: optimisers, and what stands around a network while it learns."""
+"""Training: one loop for all methods, metrics, and the estimator."""
