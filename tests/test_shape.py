@@ -15,7 +15,7 @@ LIMITS = {
     "median lines per function": 6,
     "90th percentile of lines per function": 18,
     "lines of the longest function": 56,
-    "lines of the longest file": 450,
+    "lines of the longest file": 480,
     "lines": 25_500,
     "files": 195,
 }
