@@ -1,4 +1,4 @@
-"""X: rows divided by their length, as the setting `feature_norm` says."""
+"""X: rows divided by their norm, according to the setting `feature_norm`."""
 
 import torch
 from torch import Tensor

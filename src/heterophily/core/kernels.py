@@ -63,9 +63,8 @@ def product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
         return _plain_product(pattern, values, dense)
     if is_nearly_dense(pattern, dense) and dense.shape[1] >= MIN_WIDE_COLUMNS:
         return _full_product(pattern, values, dense)
-    if dense.numel() > MAX_CACHED_NUMBERS and pattern.n_entries > MIN_READS_PER_ROW * sum(
-        pattern.shape
-    ):
+    reads_often = pattern.n_entries > MIN_READS_PER_ROW * sum(pattern.shape)
+    if reads_often and dense.numel() > MAX_CACHED_NUMBERS:
         return torch.cat([_bag(pattern, values, part) for part in dense.split(SLICE_COLUMNS, 1)], 1)
     return _bag(pattern, values, dense)
 
