@@ -1,12 +1,12 @@
 """Options that several commands share, and commands whose options are the fields of a dataclass."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import MISSING, Field, fields, is_dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar, get_args, get_type_hints
 
 import typer
 from typer import Argument, Option
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from heterophily.core.types import Value
 
 O = TypeVar("O")  # noqa: E741
+Command: TypeAlias = Callable[..., None]
 
 Source = Annotated[
     str,
@@ -39,7 +40,7 @@ Settings = Annotated[
 ]
 
 
-def with_options(options: type[O]) -> Callable[[Callable[[O], None]], Callable[..., None]]:
+def with_options(options: type[O]) -> Callable[[Callable[[O], None]], Command]:
     """Let Typer call a function of one dataclass with one parameter for each field.
 
     `seed: Annotated[int, Option(min=0), "Seed of the weights."] = 0` defines the type, bounds, help
@@ -49,16 +50,21 @@ def with_options(options: type[O]) -> Callable[[Callable[[O], None]], Callable[.
     hints = get_type_hints(options, include_extras=True)
     parameters = [_parameter(field, hints[field.name]) for field in fields(options)]
 
-    def decorate(run: Callable[[O], None]) -> Callable[..., None]:
+    def decorate(run: Callable[[O], None]) -> Command:
         def command(**values: object) -> None:
             run(options(**values))
 
         command.__name__, command.__doc__ = run.__name__, run.__doc__
-        command.__annotations__ = {p.name: p.annotation for p in parameters}
-        command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        return command
+        return give_signature(command, parameters)
 
     return decorate
+
+
+def give_signature(command: Command, parameters: Sequence[Parameter]) -> Command:
+    """Let Typer read the parameters of a function with keyword arguments from its signature."""
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return command
 
 
 def _parameter(field: "Field[object]", hint: object) -> Parameter:

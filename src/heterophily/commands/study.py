@@ -1,20 +1,21 @@
 """The command `heterophily study NAME`. The options of a study are the fields of its dataclass."""
 
-from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from enum import StrEnum
-from inspect import Parameter, Signature
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 from typer.core import TyperGroup
+from typing_extensions import override
 
-from heterophily.commands.options import parse_names, parse_numbers, parse_settings
+from heterophily.commands.options import give_signature, parse_names, parse_numbers, parse_settings
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
 
+    from heterophily.studies.options import GraphOptions
     from heterophily.studies.options import Option as StudyOption
     from heterophily.studies.study import Study
 
@@ -33,14 +34,14 @@ class Format(StrEnum):
 class StudyGroup(TyperGroup):
     """One command per study. The studies are imported only when this group is used."""
 
+    @override
     def list_commands(self, ctx: "Context") -> list[str]:
-        """Return the names of the studies."""
         from heterophily.studies import STUDIES
 
         return list(STUDIES)
 
+    @override
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
-        """Create the command of a study."""
         from heterophily.studies import STUDIES
 
         return make_command(STUDIES[cmd_name]) if cmd_name in STUDIES else None
@@ -62,67 +63,73 @@ def _study() -> None:
 
 def make_command(study: "Study[Any]") -> "Command":
     """Return a command whose parameters are the options of a study and the format of the figures."""
-    found = [(f, getattr(f.type, "__metadata__", ())) for f in fields(study.options)]
-    options = {f.name: (f, metadata[0]) for f, metadata in found if metadata}
+    options = {f.name: f for f in fields(study.options) if hasattr(f.type, "__metadata__")}
     figures = Annotated[Format, typer.Option(help="Format of the figures.")]
     parameters = [
-        *(_parameter(field, option) for field, option in options.values()),
+        *map(_parameter, options.values()),
         Parameter("figures", Parameter.KEYWORD_ONLY, default=Format.png, annotation=figures),
     ]
 
-    def command(figures: Format, **values: Any) -> None:
-        parsed = {name: PARSERS[options[name][1].form](value) for name, value in values.items()}
+    def command(figures: Format, **values: object) -> None:
+        parsed = {name: _parse(_option(options[name]).form, v) for name, v in values.items()}
         _run(study, study.options(**parsed), figures)
 
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
-    inner = typer.Typer()
-    inner.command(study.name, help=study.description)(command)
-    return typer.main.get_command(inner)
+    group = typer.Typer(add_completion=False)
+    group.command(study.name, help=study.description)(give_signature(command, parameters))
+    return typer.main.get_command(group)
 
 
-PARSERS: dict[str, Callable[[Any], Any]] = {
-    "value": lambda value: value,
-    "path": Path,
-    "graphs": tuple,
-    "names": lambda text: tuple(parse_names(text)) if text else (),
-    "numbers": lambda text: tuple(parse_numbers(text)) if text else (),
-    "settings": parse_settings,
-}
+def _option(field: "Field[object]") -> "StudyOption":
+    option: StudyOption = get_args(field.type)[1]
+    return option
 
 
-def _parameter(field: "Field[Any]", option: "StudyOption") -> Parameter:
-    """The parameter of a command for a field: graphs are arguments, and lists are text."""
-    default: Any = Parameter.empty if field.default is MISSING else field.default
+def _parameter(field: "Field[object]") -> Parameter:
+    """Return the parameter for a field: graphs are arguments, and lists are text."""
+    option, default = _option(field), field.default
     kind: Any = get_args(field.type)[0]
     name = "set" if option.form == "settings" else field.name.replace("_", "-")
-    info: Any = typer.Option(f"--{name}", help=option.help, min=option.min)
+    info = typer.Option(f"--{name}", help=option.help, min=option.min)
     if option.form == "graphs":
-        kind, info = list[str], typer.Argument(metavar="GRAPH...", help=option.help)
-        default = default if default is Parameter.empty else list(default)
+        kind, info = list[str], typer.Argument(metavar="GRAPH", help=option.help)
+        default = list(default) if isinstance(default, tuple) else default
     elif option.form == "settings":
         kind, default = list[str], []
     elif option.form == "path":
         kind, default = Path, OUT
-    elif option.form != "value":
+    elif isinstance(default, tuple):
         kind = str
         default = ",".join(f"{v:g}" if isinstance(v, int | float) else str(v) for v in default)
     elif str in get_args(kind):
         kind = str  # the name of a method, or the method itself
+    default = Parameter.empty if default is MISSING else default
     annotation = Annotated[kind, info]
     return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _run(study: "Study[Any]", options: Any, figures: Format) -> None:
+def _parse(form: str, value: object) -> object:
+    """Convert the value of an option to the value of a field."""
+    if form == "settings":
+        return parse_settings(cast("list[str]", value))
+    if form == "graphs":
+        return tuple(cast("list[str]", value))
+    if form in ("names", "numbers"):
+        parse = parse_names if form == "names" else parse_numbers
+        return tuple(parse(str(value))) if value else ()
+    return value
+
+
+def _run(study: "Study[GraphOptions]", options: "GraphOptions", figures: Format) -> None:
     from heterophily.studies.study import run_study
     from heterophily.views.matplotlib import save_figures
     from heterophily.views.progress import show_progress
 
+    folder = options.out or OUT
     tables = run_study(study, options, display=show_progress)
     for line in study.summary(tables):
         typer.echo(line)
-    paths = [options.out / f"{name}.json" for name in tables]
+    paths = [folder / f"{name}.json" for name in tables]
     if figures is not Format.none:
-        paths += save_figures(study.charts(tables), options.out, extension=figures.value)
+        paths += save_figures(study.charts(tables), folder, extension=figures.value)
     for path in paths:
         typer.echo(f"wrote {path}", err=True)

@@ -48,7 +48,7 @@ Change = dict[str, object]  # fields of an architecture
 class AblationOptions(TrainingOptions):
     """Options of the ablation study."""
 
-    model: Annotated[Model, Option("A method, or a file that defines one.")] = "cmgnn"
+    model: Annotated[Model, Option("Name of a method, or a Python file.")] = "cmgnn"
     variants: Mapping[str, Method] | None = None  # by default, those that the method has
 
 
@@ -273,7 +273,7 @@ def summary(found: Tables) -> list[str]:
 STUDY = Study(
     name=NAME,
     title="Ablation",
-    description="What a method loses without one of its parts.",
+    description="Measure how much accuracy a method loses without one of its parts.",
     details="""
 This is Table 3 of the paper. CMGNN loses its supplementary messages, its discrimination loss, or both.
 Any other method loses each channel, each loss, and its structure input in turn.

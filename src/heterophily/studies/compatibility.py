@@ -237,7 +237,7 @@ def summary(found: Tables) -> list[str]:
 STUDY = Study(
     name=NAME,
     title="Compatibility",
-    description="Observed and estimated compatibility, and how the estimate changes during training.",
+    description="Compare observed and estimated compatibility, and follow the estimate during training.",
     details="""
 The distance between the estimated matrix M̂ and the observed matrix M is the mean of |M̂ − M|. The
 start is the estimate from training labels alone, and the end is the retained state. The paper shows

@@ -186,7 +186,7 @@ def _best(rows: Rows, column: str) -> str:
 STUDY = Study(
     name=NAME,
     title="Accuracy by degree",
-    description="Accuracy in five groups of test nodes by degree.",
+    description="Measure the accuracy in five groups of test nodes by degree.",
     details="""
 The lowest degree comes first (Tables 4 and 11 of the paper). Nodes of equal degree are ordered by node
 number; the paper does not state how it orders them.

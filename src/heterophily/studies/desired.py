@@ -295,7 +295,7 @@ def summary(found: Tables) -> list[str]:
 STUDY = Study(
     name=NAME,
     title="Desired compatibility",
-    description="The compatibility matrix that a trained method effectively aggregates with.",
+    description="Determine the compatibility matrix that a trained method effectively aggregates with.",
     details="""
 The table shows the discriminability of the observed matrix and of the desired one. The paper
 conjectures that message passing works by increasing it, and shows heat maps of one dataset.

@@ -25,20 +25,25 @@ class Option:
 
 Graphs = tuple[str | Graph, ...]
 Models = tuple[Model, ...]
-MODELS = Option("Comma-separated list of methods, or files that define one.", "names")
+MODELS = Option("Comma-separated list of methods and Python files.", "names")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
     """Options of a study that measures graphs."""
 
-    graphs: Annotated[Graphs, Option("Datasets, `digits`, or paths of your own graphs.", "graphs")]
+    graphs: Annotated[
+        Graphs,
+        Option("Names of datasets, `digits`, or files and folders with graphs.", "graphs"),
+    ]
     nodes: Annotated[Path | None, Option("Table of the nodes, if GRAPH is a table of edges.")] = (
         None
     )
     out: Annotated[
         Path | None,
-        Option("Folder for data and figures. A rerun continues from the existing data.", "path"),
+        Option(
+            "Folder for the data and figures. A rerun continues from the existing data.", "path"
+        ),
     ] = None
 
 
@@ -47,12 +52,12 @@ class TrainingOptions(GraphOptions):
     """Options of a study that trains models on the splits of graphs."""
 
     splits: Annotated[int, Option("Number of splits of each graph.", min=1)] = N_SPLITS
-    seed: Annotated[int, Option("The run on split i has this seed plus i.")] = 0
+    seed: Annotated[int, Option("Seed of split 0; split i uses this seed plus i.")] = 0
     workers: Annotated[int, Option("Number of runs at the same time.", min=1)] = 1
     threads: Annotated[
-        int, Option("PyTorch threads per run; 0 for an automatic choice.", min=0)
+        int, Option("Number of PyTorch threads per run; 0 for an equal share of the cores.", min=0)
     ] = 0
-    device: Annotated[str, Option("auto, cpu, cuda, or mps.")] = "auto"
+    device: Annotated[str, Option("`auto`, `cpu`, `cuda`, or `mps`.")] = "auto"
     settings: Annotated[
-        Settings, Option("A setting of all runs, for example width=128.", "settings")
+        Settings, Option("Setting such as `width=128`; can be repeated.", "settings")
     ] = field(default_factory=dict)

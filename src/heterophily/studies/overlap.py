@@ -54,7 +54,7 @@ class OverlapOptions(GraphOptions):
 
     classes: Annotated[
         tuple[str, ...],
-        Option("Two classes to plot, separated by a comma; by default the largest two.", "names"),
+        Option("Comma-separated pair of classes to plot; the two largest by default.", "names"),
     ] = ()
 
 
@@ -266,7 +266,7 @@ def summary(found: Tables) -> list[str]:
 STUDY = Study(
     name=NAME,
     title="Overlap of neighborhoods",
-    description="How similar the neighborhoods of two classes are, by degree.",
+    description="Measure how similar the neighborhoods of two classes are, by degree.",
     details="""
 The overlap is 1 if the semantic neighborhoods of two classes are indistinguishable. The table shows the
 mean over pairs of classes for all nodes and for fifths of the nodes by degree, lowest first; the paper

@@ -46,19 +46,21 @@ class RuntimeOptions(GraphOptions):
     """Options of the study of run time."""
 
     graphs: Annotated[
-        Graphs, Option("Datasets, `digits`, or paths of your own graphs.", "graphs")
+        Graphs, Option("Names of datasets, `digits`, or files and folders with graphs.", "graphs")
     ] = ()
     models: Annotated[Models, MODELS] = METHODS
     sizes: Annotated[
         tuple[float, ...],
-        Option("Numbers of nodes for the scaling law, for example 1000,10000.", "numbers"),
+        Option(
+            "Comma-separated numbers of nodes for the scaling law, such as `1000,10000`.", "numbers"
+        ),
     ] = ()
-    epochs: Annotated[int, Option("Number of epochs that are timed.", min=1)] = 20
+    epochs: Annotated[int, Option("Number of timed epochs.", min=1)] = 20
     threads: Annotated[
         int, Option("Number of PyTorch threads; 0 for the PyTorch default.", min=0)
     ] = 0
     settings: Annotated[
-        Settings, Option("A setting of all runs, for example width=128.", "settings")
+        Settings, Option("Setting such as `width=128`; can be repeated.", "settings")
     ] = field(default_factory=dict)
 
 
@@ -293,7 +295,7 @@ def summary(found: Tables) -> list[str]:
 STUDY = Study(
     name=NAME,
     title="Run time",
-    description="Time per epoch, peak memory, and number of weights, and how they grow with edges.",
+    description="Measure time per epoch, peak memory, and number of weights, and how they grow with edges.",
     details="""
 This is Table 13 of the paper. The peak memory is that of the entire process. The paper's times are
 those of an RTX 3090 and of other implementations, so only orders of magnitude are comparable.

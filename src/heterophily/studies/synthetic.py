@@ -60,20 +60,25 @@ Kind = tuple[float, str | float, float]  # homophily, pattern or preference ρ, 
 class SyntheticOptions(TrainingOptions):
     """Options of the study of synthetic graphs."""
 
-    graphs: Annotated[Graphs, Option("Graphs whose nodes get new edges.", "graphs")] = ("cora",)
+    graphs: Annotated[
+        Graphs, Option("Graphs that provide nodes, features, and labels.", "graphs")
+    ] = ("cora",)
     models: Annotated[Models, MODELS] = METHODS
     sweep: Annotated[
         bool, Option("Use a grid of homophily × preferences × degree instead of the twelve graphs.")
     ] = False
     homophilies: Annotated[
-        tuple[float, ...], Option("Edge homophily of the graphs of the sweep.", "numbers")
+        tuple[float, ...], Option("Comma-separated values of homophily for the sweep.", "numbers")
     ] = HOMOPHILIES
     off_ring_preferences: Annotated[
         tuple[float, ...],
-        Option("Preference for classes off the ring in the sweep; 1 is hard.", "numbers"),
+        Option(
+            "Comma-separated preferences for non-adjacent classes for the sweep; 1 is `hard`.",
+            "numbers",
+        ),
     ] = OFF_RING_PREFERENCES
     degrees: Annotated[
-        tuple[float, ...], Option("Mean degrees of the graphs of the sweep.", "numbers")
+        tuple[float, ...], Option("Comma-separated mean degrees for the sweep.", "numbers")
     ] = tuple(DEGREES.values())
 
 
@@ -338,7 +343,7 @@ def _comparison(rows: Rows) -> str:
 STUDY = Study(
     name=NAME,
     title="Synthetic graphs",
-    description="Accuracy on synthetic graphs with known homophily, preferences, and degree.",
+    description="Measure the accuracy on synthetic graphs with known homophily, preferences, and degree.",
     details="""
 Twelve graphs have the same nodes and different edges. A sweep covers the space between them, which the
 paper does not do. The paper does not print its matrices: ours have the same homophily and degree, but
