@@ -16,6 +16,8 @@ from training import epoch_of, graph_named, times
 
 from heterophily import Graph, build
 from heterophily.htmp.layer import Layer
+from heterophily.htmp.method import make_method
+from heterophily.models import find_method
 from heterophily.models.settings import tuned
 
 
@@ -51,7 +53,7 @@ def measure(
 ) -> tuple[float, float]:
     """Return the median milliseconds per epoch, and the seconds of the first three epochs."""
     torch.manual_seed(0)
-    network = build(model, graph, **tuned(model, name))
+    network = build(make_method(find_method(model), tuned(model, name)), graph)
     epoch = epoch_of(network, graph)
     for layer in network.modules() if compiled else ():
         if isinstance(layer, Layer):

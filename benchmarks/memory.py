@@ -49,12 +49,15 @@ def measure(model: str, name: str) -> dict[str, float]:
 
     from heterophily import build
     from heterophily.core.machine import peak_memory
+    from heterophily.htmp.method import make_method
+    from heterophily.models import find_method
     from heterophily.models.settings import tuned
 
     torch.manual_seed(0)
     graph = graph_named(name)
     start = time.perf_counter()
-    network = build(model, graph, **tuned(model, name.removeprefix("size of ")))
+    settings = tuned(model, name.removeprefix("size of "))
+    network = build(make_method(find_method(model), settings), graph)
     epoch = epoch_of(network, graph)
     epoch()
     setup = time.perf_counter() - start

@@ -161,7 +161,9 @@ def test_a_recipe_that_changed_since_the_plan_is_refused(planned, method_file):
     path = method_file("mine")
     (cell,) = planned(path)
     text = Path(path).read_text()
-    Path(path).write_text(text.replace("name='mine'", "name='mine', activate_last=True"))
+    changed = text.replace("name = 'mine'", "name = 'mine'\n    dropout: float = 0.25")
+    assert changed != text
+    Path(path).write_text(changed)
     assert "changed after the run was planned" in run_job(cell).reason
 
 

@@ -80,6 +80,6 @@ def told():
     """The trials of a search, in all but time."""
 
     def facts(found):
-        return [(dict(a.answers), a.state, a.value, a.accuracies) for a in found.attempts]
+        return [(dict(a.answers), a.state, a.value, a.accuracies) for a in found.trials]
 
     return facts

@@ -74,7 +74,7 @@ def test_every_option_of_the_menu_is_asked_for_sooner_or_later(draw):
 
 
 def test_a_mechanism_has_its_questions_answered(graph):
-    (start, *_) = ArchitectureSearch().starts
+    (start, *_) = ArchitectureSearch().initial_points
     changed = {**start, "neighbors_guidance": "gate", "fuse": "last", "relu": "layer", "ego": False}
     architecture = ArchitectureSearch().candidate(changed.__getitem__).method.architecture()
     assert [repr(c.guidance) for c in architecture.channels[:2]] == [
@@ -88,7 +88,7 @@ def test_a_mechanism_has_its_questions_answered(graph):
 @pytest.mark.parametrize("at", range(len(STARTS)))
 def test_a_search_begins_with_rows_of_the_papers_table(at):
     known = list(STARTS)[at]
-    start = ArchitectureSearch().starts[at]
+    start = ArchitectureSearch().initial_points[at]
     found = row_of(ArchitectureSearch().candidate(start.__getitem__).method)
     for key in ("neighborhoods", "guidance", "combine", "fuse"):
         assert found[key] == row_of(REGISTRY[known])[key]
@@ -158,9 +158,9 @@ def test_a_found_method_can_be_searched_in_turn(find, draw, tmp_path):
 
 def test_methods_of_all_trials_train(graph, find):
     found = find("htmp", trials=12, splits="0", settings={"width": 32, "max_epochs": 2})
-    assert found.count("done") == 12, [a.reason for a in found.attempts]
+    assert found.count("done") == 12, [a.reason for a in found.trials]
     rows = set()
-    for attempt in found.attempts:
+    for attempt in found.trials:
         drawn = ArchitectureSearch({"width": 32, "max_epochs": 2}).candidate(
             attempt.answers.__getitem__
         )

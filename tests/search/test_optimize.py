@@ -44,8 +44,8 @@ def test_a_search_finds_the_best_of_its_trials(find, scored):
     found = find(trials=12, splits="1-2")
     assert isinstance(found, SearchResult)
     assert (found.model, found.dataset, type(found.method)) == ("gcn", "ring", GCN)
-    assert len(found.attempts) == 12
-    done = [a for a in found.attempts if a.state == "done"]
+    assert len(found.trials) == 12
+    done = [a for a in found.trials if a.state == "done"]
     assert found.value == max(a.value for a in done)
     assert found.value == pytest.approx(by_width(found.settings, 1.5), abs=1e-4)
     assert found.settings["width"] == 256
@@ -131,28 +131,28 @@ def test_the_first_trial_has_the_committed_settings(find, scored, monkeypatch, t
         driver, "merge_settings", lambda *cell: (table if cell == ("gcn", "ring") else {}, "")
     )
     found = find(trials=3)
-    assert found.attempts[0].answers["width"] == 1000
-    assert found.attempts[0].answers["n_layers"] == GCN().n_layers
+    assert found.trials[0].answers["width"] == 1000
+    assert found.trials[0].answers["n_layers"] == GCN().n_layers
     assert (found.preset, found.settings["patience"]) == ("reference", 7)
     written = tomllib.loads((tmp_path / "out" / "gcn.toml").read_text())["ring"]
     assert written == {"source": "search", "preset": "reference", **found.settings}
     # Once the winner is committed, the study goes on from where it began.
     monkeypatch.setattr(driver, "merge_settings", lambda *cell: ({"width": 2000}, ""))
     again = find(trials=4)
-    assert again.attempts[0] == found.attempts[0]
+    assert again.trials[0] == found.trials[0]
     assert (again.preset, again.settings["patience"]) == ("reference", 7)
-    assert [a.state for a in again.attempts] == ["done"] * 4
+    assert [a.state for a in again.trials] == ["done"] * 4
 
 
 def test_hopeless_trials_are_pruned_after_a_split(find, scored):
     asked = scored(by_width)
     found = find(trials=20, splits="0-3")
-    pruned = [a for a in found.attempts if a.state == "pruned"]
+    pruned = [a for a in found.trials if a.state == "pruned"]
     assert len(pruned) > 2
     assert all(0 < len(a.accuracies) < 4 for a in pruned)
     # Few trials say nothing about a median.
-    assert [a.state for a in found.attempts[:5]] == ["done"] * 5
-    assert all(len(a.accuracies) == 4 for a in found.attempts if a.state == "done")
+    assert [a.state for a in found.trials[:5]] == ["done"] * 5
+    assert all(len(a.accuracies) == 4 for a in found.trials if a.state == "done")
     assert len(asked) < 20 * 4
     assert found.value > max(a.value for a in pruned)
 
@@ -161,7 +161,7 @@ def test_a_pruned_trial_never_wins(find, scored):
     # After the first split every trial looks better than it is.
     scored(lambda settings, split: 0.5 + settings["width"] / 1000 if split == "0" else 0.0)
     found = find(trials=15)
-    pruned = [a.value for a in found.attempts if a.state == "pruned"]
+    pruned = [a.value for a in found.trials if a.state == "pruned"]
     assert min(pruned) > found.value
     assert found.best.state == "done"
 
@@ -170,23 +170,23 @@ def test_a_trial_that_was_trained_on_all_splits_is_never_pruned(find, scored):
     scored(by_width)
     found = find(trials=12, splits="0")
     assert found.count("done") == 12
-    assert len({a.value for a in found.attempts}) > 3
+    assert len({a.value for a in found.trials}) > 3
 
 
 def test_a_trial_that_raises_is_recorded_and_the_search_goes_on(graph, find, tmp_path):
     wild = own("wild", {"learning_rate": Choice(0.01, 1e30, 1e31)})
     found = find(wild, trials=8, settings={"max_epochs": 8})
-    failed = [a for a in found.attempts if a.state == "failed"]
+    failed = [a for a in found.trials if a.state == "failed"]
     assert 0 < len(failed) < 8
     assert all("the loss became" in a.reason and a.value is None for a in failed)
     assert {a.answers["learning_rate"] for a in failed} <= {1e30, 1e31}
     assert found.best.answers["learning_rate"] == 0.01
     with (tmp_path / "out" / "trials.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [row["state"] for row in rows] == [a.state for a in found.attempts]
-    assert [row["reason"] for row in rows] == [a.reason for a in found.attempts]
+    assert [row["state"] for row in rows] == [a.state for a in found.trials]
+    assert [row["reason"] for row in rows] == [a.reason for a in found.trials]
     # A failure counts: nothing is left to do.
-    assert len(find(wild, trials=8, settings={"max_epochs": 8}).attempts) == 8
+    assert len(find(wild, trials=8, settings={"max_epochs": 8}).trials) == 8
 
 
 def test_a_search_in_which_nothing_finishes_says_why(find, scored, tmp_path):
@@ -258,7 +258,7 @@ def test_two_commands_at_once_share_the_work(graph, find, tmp_path):
     assert [process.wait() for process in two] == [0, 0]
     opened = study.open_study(tmp_path / "out" / "study.journal", "gcn on ring")
     assert [t.state.name for t in opened.trials] == ["COMPLETE"] * 5
-    assert len(find(trials=5).attempts) == 5
+    assert len(find(trials=5).trials) == 5
 
 
 FRAGILE = '''
@@ -294,12 +294,12 @@ def test_workers_share_a_study_and_one_that_is_killed_is_replaced(find, told, tm
     path.write_text(FRAGILE.replace("__MARK__", repr(str(tmp_path / "mark"))))
     found = find(str(path), trials=2, workers=2)
     assert (tmp_path / "mark").exists()
-    assert [a.state for a in found.attempts] == ["done"] * 2
+    assert [a.state for a in found.trials] == ["done"] * 2
     opened = study.open_study(tmp_path / "out" / "study.journal", "fragile on ring")
     assert [t.state.name for t in opened.trials] == ["COMPLETE"] * 2
     # A worker finds what this process finds for the same settings.
     alone = find(str(path), trials=1, folder="alone")
-    same = next(a for a in found.attempts if a.answers == alone.best.answers)
+    same = next(a for a in found.trials if a.answers == alone.best.answers)
     assert same.accuracies == alone.best.accuracies
     REGISTRY.pop("fragile")
 
@@ -319,7 +319,7 @@ def test_a_storage_may_be_a_url(find, scored, tmp_path, told):
     # The same study from another folder, as from another machine.
     second = find(trials=4, storage=url, folder="elsewhere")
     assert told(second)[:2] == told(first)
-    assert len(second.attempts) == 4
+    assert len(second.trials) == 4
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_a_study_is_not_resumed_as_another(find, scored, changes, words):
     find(trials=1)
     with pytest.raises(HeterophilyError, match=words):
         find(trials=2, **changes)
-    assert len(find(trials=1).attempts) == 1
+    assert len(find(trials=1).trials) == 1
 
 
 def test_a_study_is_not_resumed_on_another_graph(graph, find, scored):
@@ -359,7 +359,7 @@ def test_a_study_is_not_resumed_with_another_code_of_ones_own_part(find, scored,
     go("Ends", 1)
     with pytest.raises(HeterophilyError, match="another method;"):
         go("Would end", 2)
-    assert len(go("Ends", 2).attempts) == 2
+    assert len(go("Ends", 2).trials) == 2
     REGISTRY.pop("fragile")
 
 
@@ -378,16 +378,16 @@ def test_a_study_without_a_version_is_of_the_first(find, scored, monkeypatch, tm
     facts.pop("version")
     opened = study.open_study(tmp_path / "out" / "study.journal", "gcn on ring")
     opened.set_user_attr("facts", facts)
-    assert len(find(trials=2).attempts) == 2
+    assert len(find(trials=2).trials) == 2
 
 
 def test_settings_that_were_tried_are_not_trained_again(find, scored):
     asked = scored(lambda settings, split: settings["learning_rate"])
     small = own("small", {"learning_rate": Choice(0.01, 0.02)})
     found = find(small, trials=6)
-    assert len(found.attempts) == 6
+    assert len(found.trials) == 6
     assert len(asked) == 4
-    for attempt in found.attempts:
+    for attempt in found.trials:
         assert attempt.value == attempt.answers["learning_rate"]
 
 
@@ -426,10 +426,10 @@ def test_the_folder_tells_the_whole_story(find, pictures, scored, tmp_path):
     }
     assert facts["settings"] == found.settings
     assert facts["trials"] == {
-        state: Counter(a.state for a in found.attempts)[state]
+        state: Counter(a.state for a in found.trials)[state]
         for state in ("done", "pruned", "failed", "running")
     }
-    assert facts["start"]["value"] == found.attempts[0].value
+    assert facts["start"]["value"] == found.trials[0].value
     assert facts["row"]["name"] == "gcn"
     assert sum(found.importances.values()) == pytest.approx(1)
     assert next(iter(found.importances)) == "width"
@@ -442,8 +442,8 @@ def test_the_folder_tells_the_whole_story(find, pictures, scored, tmp_path):
         assert f"({name})" in page
     with (out / "trials.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["value"]) for row in rows] == [a.value for a in found.attempts]
-    assert [int(row["width"]) for row in rows] == [a.answers["width"] for a in found.attempts]
+    assert [float(row["value"]) for row in rows] == [a.value for a in found.trials]
+    assert [int(row["width"]) for row in rows] == [a.answers["width"] for a in found.trials]
     assert not [path for path in out.iterdir() if path.name.startswith(".summary")]
 
 

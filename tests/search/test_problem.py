@@ -15,7 +15,7 @@ from heterophily.search.problem import SettingsSearch, round_value, widen_space
 @pytest.mark.parametrize("model", REGISTRY)
 def test_every_method_starts_with_its_defaults_inside_its_space(model):
     subject = SettingsSearch(model)
-    (start,) = subject.starts
+    (start,) = subject.initial_points
     found = subject.candidate(start.__getitem__)
     assert found.method == make_method(REGISTRY[model])
     assert start.keys() == subject.space.keys() == search_space(REGISTRY[model]).keys()
@@ -26,7 +26,7 @@ def test_every_method_starts_with_its_defaults_inside_its_space(model):
 
 def test_committed_settings_and_preset_are_the_start_and_the_rest_of_a_candidate():
     subject = SettingsSearch("gcn", {"preset": "reference", "width": 48, "patience": 7})
-    (start,) = subject.starts
+    (start,) = subject.initial_points
     assert start["width"] == 48
     assert subject.space["width"] == Choice(32, 64, 128, 256, 48)
     found = subject.candidate({**start, "width": 32}.__getitem__)
@@ -38,8 +38,8 @@ def test_committed_settings_and_preset_are_the_start_and_the_rest_of_a_candidate
 def test_fixed_settings_are_not_searched():
     subject = SettingsSearch("gcn", {"width": 48}, {"width": 16, "max_epochs": 3})
     assert "width" not in subject.space
-    assert "width" not in subject.starts[0]
-    found = subject.candidate(subject.starts[0].__getitem__)
+    assert "width" not in subject.initial_points[0]
+    found = subject.candidate(subject.initial_points[0].__getitem__)
     assert found.settings["width"] == 16
     assert found.settings["max_epochs"] == 3
 

@@ -4,10 +4,8 @@ A key is a digest of everything that determines a result: the method with its se
 of the split, the seed, and the version of the results.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
@@ -29,7 +27,7 @@ class Job:
     model: Model  # name of a method, path of a file that defines one, or the method itself
     source: str | Graph  # name of a dataset, path of a graph, or the graph itself
     split: str
-    settings: Mapping[str, Any]  # settings that differ from the defaults, including `preset`
+    settings: Settings  # settings that differ from the defaults, including `preset`
     empty_record: Record  # the record without its result
     nodes: str  # digest of the nodes of the split
     measures: tuple[str, ...] = ()  # measurements beyond the scores, see `measures.py`
@@ -92,7 +90,7 @@ def make_job(
 
     `origin` is the place from which the settings were read, such as `search`.
     """
-    values: dict[str, Any] = dict(settings or {})
+    values = dict(settings or {})
     method = make_method(find_method(model), values)
     nodes = split_digest(resolve_nodes(graph, split, seed=seed, hide_test_labels=hide_test_labels))
     identity = identity_of(method)

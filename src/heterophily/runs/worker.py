@@ -26,7 +26,9 @@ from heterophily.core.files import NO_ROOM
 from heterophily.core.graph import Graph
 from heterophily.core.machine import prepare_process
 from heterophily.data.loading import open_graph
+from heterophily.htmp.method import make_method
 from heterophily.htmp.network import Network
+from heterophily.models import find_method
 from heterophily.runs.environment import describe_environment
 from heterophily.runs.job import Job, make_job, resolve_nodes
 from heterophily.runs.measures import Trained, make_measures, notify
@@ -105,7 +107,7 @@ def _train(job: Job, checkpoint: Path | None) -> Record:
         graph = graph.with_labels_only(torch.cat([split.train, split.val]))
     measures = make_measures(job, graph, split)
     network, run = train(
-        job.model,
+        make_method(find_method(job.model), job.settings),
         graph,
         split=split,
         seed=job.seed,
@@ -113,7 +115,6 @@ def _train(job: Job, checkpoint: Path | None) -> Record:
         checkpoint=checkpoint,
         progress=False,
         on_improvement=notify(tuple(measures.values())),
-        **job.settings,
     )
     if run.stopped == "interrupted":
         raise KeyboardInterrupt

@@ -1,7 +1,7 @@
 """Search for better settings of a method, or for a better architecture."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from heterophily.search.optimize import search as search
@@ -13,7 +13,7 @@ _LAZY_IMPORTS = {"SearchResult": "result", "TrialResult": "result", "search": "o
 __all__ = list(_LAZY_IMPORTS)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _LAZY_IMPORTS:
         raise AttributeError(f"module 'heterophily.search' has no attribute {name!r}")
     return getattr(import_module(f"heterophily.search.{_LAZY_IMPORTS[name]}"), name)

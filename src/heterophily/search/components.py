@@ -5,12 +5,11 @@ COMBINE, input of the ego channel, transform, FUSE, ReLU. Neighborhoods that cos
 (structural, geometric) and all pairs are omitted.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from heterophily.core.errors import unknown_name
 from heterophily.core.spaces import Choice, Range, Space, setting_infos
+from heterophily.core.types import Settings, Value
 from heterophily.htmp.adaptive import AdaptiveSum, AttentionSum, DegreeGatedSum, GlobalSum
 from heterophily.htmp.architecture import Architecture, Dropout, Head, MessageActivation
 from heterophily.htmp.channel import Channel
@@ -42,7 +41,7 @@ from heterophily.htmp.guidance import (
     SymmetricMean,
 )
 from heterophily.htmp.identity import expression
-from heterophily.htmp.method import CustomMethod, Method
+from heterophily.htmp.method import CustomMethod, Method, make_method
 from heterophily.htmp.neighborhoods import (
     Ego,
     FeatureNeighbors,
@@ -56,7 +55,7 @@ from heterophily.htmp.relations import SignedSimilarity
 from heterophily.htmp.transform import Linear, NoTransform
 from heterophily.models.cmgnn.parts import CompatibilityWeights, Discrimination, Prototypes
 from heterophily.models.cmgnn.state import CompatibilityEstimate
-from heterophily.search.problem import Ask, Candidate, check_choice
+from heterophily.search.problem import Candidate, Suggest, check_choice
 
 NAME = "htmp"
 COMMON = {name: info.default for name, info in setting_infos(Method).items()}
@@ -137,14 +136,14 @@ MENU: dict[str, Space] = {
     **DISCRIMINATION,
 }
 
-DEFAULTS = {
+DEFAULTS: dict[str, Value] = {
     **{name: False for name, options in MENU.items() if options == SWITCH},
     **{"ego": True, "ego_input": "previous", "transform": "own", "relu": "before"},
     **{name: COMMON[name] for name in SETTINGS},
     "discrimination_weight": 0.01,
 }
 # Known architectures, as far as the menu has their parts.
-STARTS: dict[str, dict[str, Any]] = {
+STARTS: dict[str, dict[str, Value]] = {
     "cmgnn": {
         "encoder": "features",
         "prototypes": True,
@@ -176,7 +175,7 @@ STARTS: dict[str, dict[str, Any]] = {
 class ArchitectureSearch:
     """Search for an architecture; `fixed` are answers and settings of the user."""
 
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Settings = field(default_factory=dict)
     name = NAME
 
     def __post_init__(self) -> None:
@@ -185,7 +184,7 @@ class ArchitectureSearch:
                 raise unknown_name(f"question or setting of {NAME}", name, (*MENU, *COMMON))
             if name in MENU:
                 check_choice(name, MENU[name], value)
-        for start in self.starts:
+        for start in self.initial_points:
             self.candidate(start.__getitem__)  # rejects invalid settings
 
     @property
@@ -199,18 +198,18 @@ class ArchitectureSearch:
         return {name: options for name, options in MENU.items() if name not in self.fixed}
 
     @property
-    def starts(self) -> list[dict[str, Any]]:
+    def initial_points(self) -> list[dict[str, Value]]:
         """Answers that make known architectures."""
-        found: list[dict[str, Any]] = []
+        found: list[dict[str, Value]] = []
         for start in STARTS.values():
-            told: dict[str, Any] = {}
+            told: dict[str, Value] = {}
             recorded = _Told({**DEFAULTS, **start}, told)
             self.candidate(recorded)
             if told not in found:
                 found.append(told)
         return found
 
-    def candidate(self, ask: Ask) -> Candidate:
+    def candidate(self, ask: Suggest) -> Candidate:
         """The method that the answers make, and its settings."""
         architecture = make_architecture(lambda name: self._answer(ask, name))
         settings = {name: self._answer(ask, name) for name in SETTINGS}
@@ -218,13 +217,15 @@ class ArchitectureSearch:
         common = {**settings, **fixed}
         if architecture.losses:
             weight = self._answer(ask, "discrimination_weight")
+            assert isinstance(weight, int | float)
             architecture = replace(architecture, losses=(Discrimination(weight),))
             settings["discrimination_weight"] = weight
         paper = "component search, unpublished"
-        method = CustomMethod(NAME, architecture, SETTINGS, title="HTMP", paper=paper, **common)
+        custom = CustomMethod(NAME, architecture, SETTINGS, title="HTMP", paper=paper)
+        method = make_method(custom, common)
         return Candidate(method, {**settings, **fixed})
 
-    def _answer(self, ask: Ask, name: str) -> Any:
+    def _answer(self, ask: Suggest, name: str) -> Value:
         return self.fixed[name] if name in self.fixed else ask(name)
 
 
@@ -232,18 +233,18 @@ class ArchitectureSearch:
 class _Told:
     """Answers questions from a table, with the first option for the rest, and notes what was asked."""
 
-    answers: Mapping[str, Any]
-    told: dict[str, Any]
+    answers: Settings
+    told: dict[str, Value]
 
-    def __call__(self, name: str) -> Any:
+    def __call__(self, name: str) -> Value:
         options = getattr(MENU[name], "values", (None,))
         self.told[name] = self.answers.get(name, options[0])
         return self.told[name]
 
 
-def make_architecture(ask: Ask) -> Architecture:
+def make_architecture(ask: Suggest) -> Architecture:
     """Return the architecture that answers make; every sequence of answers gives a valid one."""
-    encoder = ask("encoder")
+    encoder = str(ask("encoder"))
     predicts, raw = encoder == "predict", encoder == "raw"
     channels = _channels(ask, encoder)
     states = any(isinstance(channel.guidance, CompatibilityWeights) for channel in channels)
@@ -251,9 +252,9 @@ def make_architecture(ask: Ask) -> Architecture:
     combine = _combine(ask, len(channels), predicts=predicts)
     wide = isinstance(combine, Concat)
     if isinstance(channels[0].neighborhood, Ego) and not raw and not wide:
-        channels = (channels[0].with_input(ask("ego_input")), *channels[1:])
+        channels = (channels[0].with_input(str(ask("ego_input"))), *channels[1:])
     keeps = predicts or (not (raw or wide or structured) and ask("transform") == "keep")
-    message, layer = RELU["none" if predicts else ask("relu")]
+    message, layer = RELU["none" if predicts else str(ask("relu"))]
     return Architecture(
         channels=channels,
         combine=combine,
@@ -269,25 +270,25 @@ def make_architecture(ask: Ask) -> Architecture:
     )
 
 
-def _channels(ask: Ask, encoder: str) -> tuple[Channel, ...]:
+def _channels(ask: Suggest, encoder: str) -> tuple[Channel, ...]:
     """Return the channels, ego first."""
     found: list[Channel] = []
     # Attention has weights as wide as a layer; predictions are K wide in every layer.
     kind = "average" if encoder == "predict" else "guidance"
     if ask("neighbors"):
         # Signed attention uses the state itself, which may be sparse if it is raw.
-        found += _neighbors(ask(f"neighbors_{kind}{'_raw' if encoder == 'raw' else ''}"))
+        found += _neighbors(str(ask(f"neighbors_{kind}{'_raw' if encoder == 'raw' else ''}")))
     if ask("with_self"):
-        found += _guided(WithSelf(), ask(f"with_self_{kind}"))
+        found += _guided(WithSelf(), str(ask(f"with_self_{kind}")))
     if ask("second_hop"):
-        found += _guided(Hop(2), ask("second_hop_average"))
+        found += _guided(Hop(2), str(ask("second_hop_average")))
     # Prototypes are rows of the state, which other encoders cannot encode.
     prototypes = bool(encoder in ("features", "both") and ask("prototypes"))
     if prototypes:
         found.append(Prototypes() * CompatibilityWeights())
     elif ask("similar_features"):
         hood = FeatureNeighbors(k=10, weighted=False)
-        found += _guided(hood, ask("similar_features_average"))
+        found += _guided(hood, str(ask("similar_features_average")))
     # A learned row per node does not exist for prototypes, and has d columns, not K.
     if not prototypes and encoder != "predict" and ask("structure"):
         structure = (Raw() * Ones()).with_input("nodes")
@@ -311,17 +312,17 @@ def _guided(hood: Neighborhood, guidance: str) -> list[Channel]:
     return [hood * part for part in ATTENTION[guidance]]
 
 
-def _combine(ask: Ask, count: int, *, predicts: bool) -> Combine:
+def _combine(ask: Suggest, count: int, *, predicts: bool) -> Combine:
     if count == 1:
         return SingleChannel()
     if predicts:
-        return SUMS[ask("combine_predictions")]
-    return TWO[ask("combine_two")] if count == 2 else MANY[ask("combine_many")]
+        return SUMS[str(ask("combine_predictions"))]
+    return TWO[str(ask("combine_two"))] if count == 2 else MANY[str(ask("combine_many"))]
 
 
-def _fuse(ask: Ask, encoder: str, *, wide: bool) -> LastLayer:
+def _fuse(ask: Suggest, encoder: str, *, wide: bool) -> LastLayer:
     if encoder == "raw":  # Z⁰ = X is as wide as the features, and may be sparse
         return LastLayer()
     if encoder == "predict":
-        return FUSES[ask("fuse_predictions")]
-    return FUSES[ask("fuse_wide" if wide else "fuse")]
+        return FUSES[str(ask("fuse_predictions"))]
+    return FUSES[str(ask("fuse_wide" if wide else "fuse"))]

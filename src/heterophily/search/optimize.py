@@ -37,12 +37,12 @@ from heterophily.search.problem import Candidate, SearchProblem, SettingsSearch
 from heterophily.search.result import (
     SearchResult,
     TrialResult,
-    attempts_of,
-    best_of,
-    candidate_of,
+    baseline_of,
+    best_trial,
     importances_of,
-    start_of,
+    trial_candidate,
     trial_result,
+    trial_results,
 )
 from heterophily.search.settings_file import check_settings
 from heterophily.search.study import (
@@ -178,7 +178,7 @@ def _start_study(plan: SearchPlan, model: Model, fixed: Settings) -> SearchProbl
             study.set_user_attr("base", base)
         problem = make_problem(model, study.user_attrs["base"], fixed)
         if "facts" not in study.user_attrs:
-            for point in problem.starts:
+            for point in problem.initial_points:
                 study.enqueue_trial(point, skip_if_exists=True)
             study.set_user_attr("facts", facts)
     _check_same(study.user_attrs["facts"], facts, plan.place)
@@ -219,7 +219,7 @@ def _run_trials(
 ) -> None:
     """Run the missing trials, also those that another command abandons meanwhile."""
     if display is not None:
-        display.start(attempts_of(plan.study))
+        display.start(trial_results(plan.study))
     store = Store((plan.folder / "runs").resolve())
     engine = "inline" if workers == 1 else "local"
     n_threads = choose_threads(threads, workers=workers)
@@ -280,11 +280,11 @@ def _short_reason(record: Record) -> str:
 
 def _collect_result(plan: SearchPlan, target: Path | None) -> SearchResult:
     study, problem = plan.study, plan.problem
-    attempts, facts = attempts_of(study), study.user_attrs["facts"]
+    trials, facts = trial_results(study), study.user_attrs["facts"]
     files = {"trials": plan.folder / "trials.csv"}
-    write_trials(attempts, list(facts["splits"]), files["trials"])
-    best = best_of(attempts)
-    winner = candidate_of(problem, best)
+    write_trials(trials, list(facts["splits"]), files["trials"])
+    best = best_trial(trials)
+    winner = trial_candidate(problem, best)
     if problem.name == components.NAME:
         name = f"{components.NAME}-{facts['dataset']}"
         winner = dataclasses.replace(
@@ -298,8 +298,8 @@ def _collect_result(plan: SearchPlan, target: Path | None) -> SearchResult:
         settings=winner.settings,
         preset=winner.preset,
         best=best,
-        start=start_of(attempts, problem.starts[0]),
-        attempts=attempts,
+        baseline=baseline_of(trials, problem.initial_points[0]),
+        trials=trials,
         importances=importances_of(study),
         facts=facts,
         files=files,

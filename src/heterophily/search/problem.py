@@ -1,22 +1,22 @@
-"""What a search tries: a space, and the candidate that answers to its questions make.
+"""Search problems: a space, and the candidate that suggested values describe.
 
-`candidate(ask)` asks for one value after another by name. The same function serves a trial, which asks
-the sampler, and a finished trial, which asks its record.
+`candidate(suggest)` requests one value after another by name. The same function serves a running trial, for
+which the sampler suggests values, and a finished trial, which has stored them.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.spaces import Choice, Range, Space, setting_infos
-from heterophily.core.types import Value
+from heterophily.core.types import Settings, Value
 from heterophily.htmp.identity import expression, identity_text, user_code
 from heterophily.htmp.method import Method, MethodLike, make_method, search_space, settings_of
 from heterophily.models import Model, find_method
 
-Ask = Callable[[str], Any]
+Suggest = Callable[[str], Value]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Candidate:
     """A method to train, with the settings and the preset that it was made from."""
 
     method: Method
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     preset: str = "published"
     source: str = ""  # name or file from which other processes load the method, if there is one
 
@@ -34,7 +34,7 @@ class Candidate:
         return self.source or self.method
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Value]:
         """Settings of a job, with the preset of a method that is loaded from its source."""
         known = setting_infos(type(self.method))
         settings = {name: value for name, value in self.settings.items() if name in known}
@@ -42,26 +42,26 @@ class Candidate:
 
 
 class SearchProblem(Protocol):
-    """What can be searched."""
+    """Something that can be searched."""
 
     @property
     def name(self) -> str:
-        """The model as the user calls it."""
+        """The name of the model."""
 
     @property
     def identity(self) -> str:
-        """A text that changes whenever the search would be another one."""
+        """A text that is different for every search problem."""
 
     @property
     def space(self) -> Mapping[str, Space]:
-        """What may be tried for each name."""
+        """The values to try for each name."""
 
     @property
-    def starts(self) -> list[dict[str, Any]]:
-        """Answers with which the search begins."""
+    def initial_points(self) -> list[dict[str, Value]]:
+        """The first points that the search tries."""
 
-    def candidate(self, ask: Ask) -> Candidate:
-        """What the answers make."""
+    def candidate(self, suggest: Suggest) -> Candidate:
+        """Return the candidate that suggested values describe."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class SettingsSearch:
     """The settings of one method: `base` and `fixed` stay, the rest of its space is searched."""
 
     model: Model
-    base: Mapping[str, Any] = field(default_factory=dict)  # committed settings and preset
-    fixed: Mapping[str, Any] = field(default_factory=dict)  # set by the user
+    base: Settings = field(default_factory=dict)  # committed settings and preset
+    fixed: Settings = field(default_factory=dict)  # set by the user
 
     def __post_init__(self) -> None:
         method = self.method  # rejects unknown settings
@@ -101,12 +101,12 @@ class SettingsSearch:
         return "\n".join([identity_text(default), space, *user_code(default)])
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Value]:
         """Settings that are not searched, and the preset."""
         return {**self.base, **self.fixed}
 
     @property
-    def _start(self) -> dict[str, Value]:
+    def _initial_point(self) -> dict[str, Value]:
         settings = settings_of(self.method)
         return {name: settings[name] for name in search_space(self.cls) if name not in self.fixed}
 
@@ -114,37 +114,40 @@ class SettingsSearch:
     def space(self) -> dict[str, Space]:
         """The method's space without fixed settings, widened to include the committed settings."""
         spaces = search_space(self.cls)
-        return {name: widen_space(spaces[name], value) for name, value in self._start.items()}
+        return {
+            name: widen_space(spaces[name], value) for name, value in self._initial_point.items()
+        }
 
     @property
-    def starts(self) -> list[dict[str, Any]]:
+    def initial_points(self) -> list[dict[str, Value]]:
         """The committed settings, or the defaults."""
-        return [self._start]
+        return [self._initial_point]
 
-    def candidate(self, ask: Ask) -> Candidate:
-        """The method with an answer for every setting of the space."""
-        settings = {**self.given, **{name: ask(name) for name in self.space}}
+    def candidate(self, suggest: Suggest) -> Candidate:
+        """Return the method with a value for every setting of the space."""
+        settings = {**self.given, **{name: suggest(name) for name in self.space}}
         method = make_method(self.cls, settings)
         preset = str(settings.pop("preset", "published"))
         source = str(self.model) if isinstance(self.model, str | Path) else ""
         return Candidate(method, settings, preset, source)
 
 
-def widen_space(space: Space, value: Any) -> Space:
+def widen_space(space: Space, value: Value) -> Space:
     """Return the space, widened if a value is outside."""
     if isinstance(space, Choice):
         return space if value in space.values else Choice(*space.values, value)
+    assert isinstance(value, int | float)
     low, high = min(space.low, value), max(space.high, value)
     return Range(low, high, log=space.log and low > 0)  # zero is not on a logarithmic scale
 
 
-def round_value(space: Space, value: Any) -> Any:
+def round_value(space: Space, value: Value) -> Value:
     """Round numbers of a range to three digits, which is precise enough for a search."""
     return float(f"{value:.3g}") if isinstance(space, Range) else value
 
 
-def check_choice(name: str, space: Space, value: Any) -> None:
-    """Raise an error unless the space has the value."""
+def check_choice(name: str, space: Space, value: Value) -> None:
+    """Raise an error if a value is not in the space."""
     if isinstance(space, Choice) and value not in space.values:
         known = ", ".join(map(str, space.values))
         raise HeterophilyError(f"{name} must be one of {known}, got {value!r}")

@@ -1,20 +1,20 @@
-"""What a search found: the winner, every trial, and how much each setting mattered."""
+"""The result of a search: the best trial, all trials, and the importance of each setting."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.types import Json, Settings, Value
 from heterophily.htmp.method import Method
 from heterophily.search.problem import Candidate, SearchProblem, round_value
 from heterophily.search.study import is_abandoned, trial_state
 
-ABSENT = "-"  # of a question that a trial was not asked
+ABSENT = "-"  # value of a parameter that a trial does not have
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class TrialResult:
     """One trial as plain data."""
 
     number: int
-    state: str  # done, pruned, failed or running
+    state: str  # done, pruned, failed, or running
     value: float | None  # mean validation accuracy over the splits that were trained
     accuracies: tuple[float, ...]  # per split
     seconds: float
-    answers: Mapping[str, Any]  # what was tried
+    answers: Settings  # values that the sampler suggested
     reason: str = ""  # of a failure
 
 
@@ -37,13 +37,13 @@ class SearchResult:
     model: str
     dataset: str
     method: Method
-    settings: Mapping[str, Any]
+    settings: Settings
     preset: str
     best: TrialResult
-    start: TrialResult  # the trial of the settings with which the search began
-    attempts: tuple[TrialResult, ...]
+    baseline: TrialResult  # the trial of the first initial point
+    trials: tuple[TrialResult, ...]
     importances: Mapping[str, float]
-    facts: Mapping[str, Any]  # what the study was begun with
+    facts: Mapping[str, Json]  # what defines the study
     files: Mapping[str, Path] = field(default_factory=dict)
 
     @property
@@ -53,12 +53,12 @@ class SearchResult:
         return self.best.value
 
     def count(self, state: str) -> int:
-        """Number of trials in a state."""
-        return sum(attempt.state == state for attempt in self.attempts)
+        """Return the number of trials in a state."""
+        return sum(trial.state == state for trial in self.trials)
 
 
-def attempts_of(study: optuna.Study) -> tuple[TrialResult, ...]:
-    """All trials that count."""
+def trial_results(study: optuna.Study) -> tuple[TrialResult, ...]:
+    """Return all trials except those that wait or were abandoned."""
     trials = study.get_trials(deepcopy=False)
     return tuple(
         trial_result(t) for t in trials if t.state != TrialState.WAITING and not is_abandoned(t)
@@ -78,48 +78,50 @@ def trial_result(trial: FrozenTrial) -> TrialResult:
     )
 
 
-def best_of(attempts: Sequence[TrialResult]) -> TrialResult:
-    """The finished trial with the highest value, the earliest of equals."""
-    done = [a for a in attempts if a.state == "done" and a.value is not None]
+def best_trial(trials: Sequence[TrialResult]) -> TrialResult:
+    """Return the finished trial with the highest value; of equal ones, the first."""
+    done = [trial for trial in trials if trial.state == "done" and trial.value is not None]
     if not done:
-        reasons = [a.reason for a in attempts if a.reason] or ["all are still running elsewhere"]
-        raise HeterophilyError(f"none of {len(attempts)} trials finished: {reasons[0]}")
-    return max(done, key=lambda a: (a.value, -a.number))
+        reasons = [t.reason for t in trials if t.reason] or ["all are still running elsewhere"]
+        raise HeterophilyError(f"none of {len(trials)} trials finished: {reasons[0]}")
+    return max(done, key=lambda trial: (trial.value, -trial.number))
 
 
-def start_of(attempts: Sequence[TrialResult], answers: Mapping[str, Any]) -> TrialResult:
-    """The trial of these answers, or the first: one whose process was killed is tried again later."""
-    tried = [a for a in attempts if a.answers and a.answers.items() <= answers.items()]
-    return (tried or attempts)[0]
+def baseline_of(trials: Sequence[TrialResult], point: Settings) -> TrialResult:
+    """Return the trial of an initial point, or the first trial if there is none."""
+    matching = [t for t in trials if t.answers and t.answers.items() <= point.items()]
+    return (matching or trials)[0]
 
 
-def candidate_of(subject: SearchProblem, attempt: TrialResult) -> Candidate:
-    """What a trial tried."""
-    return subject.candidate(lambda name: round_value(subject.space[name], attempt.answers[name]))
+def trial_candidate(problem: SearchProblem, trial: TrialResult) -> Candidate:
+    """Return the candidate of a trial."""
+    return problem.candidate(lambda name: round_value(problem.space[name], trial.answers[name]))
 
 
 def importances_of(study: optuna.Study) -> dict[str, float]:
-    """The share of the variance of finished trials that each setting explains (fANOVA), largest first.
+    """Return the share of the variance that each setting explains (fANOVA), largest first.
 
-    A question that only some trials were asked counts `-` as one more answer.
+    For a parameter that only some trials have, `-` is one more value.
     """
     trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if len({t.value for t in trials}) < 2:
         return {}
     names = sorted({name for t in trials for name in t.params})
     rows = [{name: t.params.get(name, ABSENT) for name in names} for t in trials]
-    spaces = {name: _flat(name, trials, [row[name] for row in rows]) for name in names}
+    spaces = {name: _distribution(name, trials, [row[name] for row in rows]) for name in names}
     varied = {n: d for n, d in spaces.items() if len({str(row[n]) for row in rows}) > 1}
     flat = optuna.create_study(direction="maximize")
     for trial, row in zip(trials, rows, strict=True):
-        kept = {name: row[name] for name in varied}
-        flat.add_trial(create_trial(params=kept, distributions=varied, value=trial.value))
+        params = {name: row[name] for name in varied}
+        flat.add_trial(create_trial(params=params, distributions=varied, value=trial.value))
     evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
-    found = optuna.importance.get_param_importances(flat, evaluator=evaluator)
-    return {name: float(share) for name, share in found.items()}
+    shares = optuna.importance.get_param_importances(flat, evaluator=evaluator)
+    return {name: float(share) for name, share in shares.items()}
 
 
-def _flat(name: str, trials: Sequence[FrozenTrial], values: list[Any]) -> BaseDistribution:
+def _distribution(
+    name: str, trials: Sequence[FrozenTrial], values: Sequence[Value]
+) -> BaseDistribution:
     if ABSENT not in values:
         return next(t.distributions[name] for t in trials if name in t.distributions)
-    return CategoricalDistribution(list(dict.fromkeys(values)))
+    return CategoricalDistribution(list(dict.fromkeys(values)))  # type: ignore[arg-type]

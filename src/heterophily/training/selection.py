@@ -28,7 +28,7 @@ def fit_model(
     """
     if model != "auto":
         settings, _ = merge_settings(model, graph.name, user_tables, options)
-        classifier = NodeClassifier(model, metric=metric, neighbors=neighbors, **settings)
+        classifier = NodeClassifier(model, metric=metric, neighbors=neighbors, **settings)  # type: ignore[arg-type]
         return classifier.fit(graph, split=split)
     if user_tables:
         raise HeterophilyError(

@@ -16,7 +16,7 @@ from heterophily.views.models import row_of
 def write_summary(result: SearchResult, folder: Path) -> SearchResult:
     """Write the figures and the summary of a search to a folder."""
     files = dict(result.files)
-    files["history"] = save_charts([history_chart(result.attempts)], folder / "history.png")
+    files["history"] = save_charts([history_chart(result.trials)], folder / "history.png")
     if result.importances:
         chart = importance_chart(result.importances)
         files["importances"] = save_charts([chart], folder / "importances.png")
@@ -42,7 +42,7 @@ def summary_of(found: SearchResult) -> dict[str, Any]:
             "value": found.value,
             "accuracies": list(found.best.accuracies),
         },
-        "start": {"trial": found.start.number, "value": found.start.value},
+        "start": {"trial": found.baseline.number, "value": found.baseline.value},
         "preset": found.preset,
         "settings": dict(found.settings),
         "row": row_of(found.method),
@@ -64,7 +64,7 @@ def summary_markdown(found: SearchResult) -> str:
     lines = [
         f"# {found.model} on {found.dataset}",
         "",
-        f"Best of {len(found.attempts)} trials ({counts}): trial {found.best.number} with a mean "
+        f"Best of {len(found.trials)} trials ({counts}): trial {found.best.number} with a mean "
         f"validation accuracy of {found.value:.2%} over the splits {', '.join(facts['splits'])}.",
         f"{_start_sentence(found)} Test labels were never seen.",
         "",
@@ -88,7 +88,7 @@ def summary_markdown(found: SearchResult) -> str:
 
 
 def _start_sentence(found: SearchResult) -> str:
-    start = found.start
+    start = found.baseline
     if start.state != "done" or start.value is None:
         return f"The starting point, trial {start.number}, {start.state}."
     return f"The starting point, trial {start.number}, had {start.value:.2%}."

@@ -16,11 +16,11 @@ FILES = ("summary.md", "winner", "written")
 def result_view(result: SearchResult) -> RenderableType:
     """Return the best trial, its settings with their importance, and the written files."""
     counts = ", ".join(f"{result.count(s)} {s}" for s in STATES if result.count(s))
-    start = result.start
+    start = result.baseline
     baseline = f", started at {start.value:.2%}" if start.state == "done" and start.value else ""
     parts: list[RenderableType] = [
         Text(f"{result.model} on {result.dataset}: {result.value:.2%} validation accuracy", "bold"),
-        Text(f"trial {result.best.number}{baseline}; {len(result.attempts)} trials: {counts}"),
+        Text(f"trial {result.best.number}{baseline}; {len(result.trials)} trials: {counts}"),
         Padding(_settings_table(result), (1, 0, 1, 1)),
     ]
     if result.model == NAME:

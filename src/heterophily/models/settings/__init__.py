@@ -8,18 +8,17 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.types import Settings
+from heterophily.core.types import Settings, Value
 
 SOURCE = "source"  # key of a table: where its settings come from
-Tables = Mapping[str, Mapping[str, Any]]  # settings per dataset
+Tables = Mapping[str, Settings]  # settings per dataset
 
 
 def merge_settings(
     model: str, dataset: str, user_tables: Tables | None = None, overrides: Settings | None = None
-) -> tuple[dict[str, Any], str]:
+) -> tuple[dict[str, Value], str]:
     """Return the settings of a model for a dataset, with their preset, and where they come from.
 
     The result contains only settings of the table and of `overrides`; the method has defaults for the others.
@@ -28,7 +27,7 @@ def merge_settings(
     return values, "command line" if overrides else source_of(model, dataset, user_tables)
 
 
-def tuned(model: str, dataset: str, user_tables: Tables | None = None) -> dict[str, Any]:
+def tuned(model: str, dataset: str, user_tables: Tables | None = None) -> dict[str, Value]:
     """Return the settings of a table, with their preset; empty if the dataset has no table."""
     table = dict(_table(model, dataset, user_tables))
     table.pop(SOURCE, None)
@@ -41,7 +40,7 @@ def source_of(model: str, dataset: str, user_tables: Tables | None = None) -> st
     return str(_table(model, dataset, user_tables).get(SOURCE, unnamed))
 
 
-def _table(model: str, dataset: str, user_tables: Tables | None) -> Mapping[str, Any]:
+def _table(model: str, dataset: str, user_tables: Tables | None) -> Settings:
     if user_tables and dataset in user_tables:
         return user_tables[dataset]
     path = files("heterophily.models.settings") / f"{model}.toml"
