@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heterophily.core.errors import check_option
+from heterophily.core.graph import Features
+from heterophily.core.sparse import Matrix, segment_sum
 from heterophily.htmp.adaptive import degree_column
 from heterophily.htmp.guidance import RowMean, SymmetricMean
 from heterophily.htmp.neighborhoods import Neighborhood, Raw, WithSelf, structure_adjacency
@@ -293,3 +295,23 @@ class LINKXEncoder(Encoder):
         features = w.features(x)
         joined = w.both(torch.cat([structure, features], dim=1))
         return F.relu(joined + structure + features)
+
+
+def normalize_rows(features: Features, norm: str) -> Features:
+    """Return X with each row divided by its L1 norm, L2 norm, or sum. Rows of zeros stay zero."""
+    if norm == "none":
+        return features
+    if isinstance(features, Matrix):
+        totals = segment_sum(features.pattern, _powers(features.values, norm))
+        scale = _norms(totals, norm).index_select(0, features.pattern.rows)
+        return features.pattern * (features.values / scale)
+    return features / _norms(_powers(features, norm).sum(dim=1), norm).unsqueeze(1)
+
+
+def _powers(values: Tensor, norm: str) -> Tensor:
+    return {"l1": values.abs(), "l2": values.square(), "sum": values}[norm]
+
+
+def _norms(totals: Tensor, norm: str) -> Tensor:
+    norms = totals.sqrt() if norm == "l2" else totals
+    return torch.where(norms == 0, 1.0, norms)

@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.features import normalize_rows
 from heterophily.core.graph import Features, Graph
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import SingleChannel
-from heterophily.htmp.encoder import RawFeatures
+from heterophily.htmp.encoder import RawFeatures, normalize_rows
 from heterophily.htmp.execution.batch import full_graph_of
 from heterophily.htmp.execution.bind import bound_operators
 from heterophily.htmp.layer import Layer
