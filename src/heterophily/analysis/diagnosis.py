@@ -217,18 +217,8 @@ def diagnose(graph: Graph) -> Diagnosis:
     array([[0., 1.],
            [1., 0.]])
     """
+    _check_labels(graph)
     adjacency, labels, k = graph.symmetric, graph.labels, graph.n_classes
-    if len(labels[labels >= 0].unique()) < 2:
-        raise HeterophilyError(
-            f"a diagnosis requires labeled nodes of at least 2 classes, but {graph.name} has "
-            f"{int(graph.labeled.sum())} labeled nodes of {len(labels[labels >= 0].unique())}"
-        )
-    between = graph.labeled[adjacency.rows.long()] & graph.labeled[adjacency.indices.long()]
-    if not bool(between.any()):
-        raise HeterophilyError(
-            f"a diagnosis requires edges between labeled nodes, but {graph.name} has none; "
-            "label more nodes"
-        )
     matrix = observed_compatibility(adjacency, labels, k)
     names = graph.class_names or tuple(map(str, range(k)))
     accuracy, largest = neighborhood_accuracy(adjacency, labels, k)
@@ -253,6 +243,21 @@ def diagnose(graph: Graph) -> Diagnosis:
         largest_class=largest,
         audit=audit_graph(graph),
     )
+
+
+def _check_labels(graph: Graph) -> None:
+    adjacency, labeled = graph.symmetric, graph.labeled
+    n_classes = len(graph.labels[labeled].unique())
+    if n_classes < 2:
+        raise HeterophilyError(
+            f"a diagnosis requires labeled nodes of at least 2 classes, but {graph.name} has "
+            f"{int(labeled.sum())} labeled nodes of {n_classes}"
+        )
+    if not bool((labeled[adjacency.rows.long()] & labeled[adjacency.indices.long()]).any()):
+        raise HeterophilyError(
+            f"a diagnosis requires edges between labeled nodes, but {graph.name} has none; "
+            "label more nodes"
+        )
 
 
 def _plain(homophily: Homophily) -> dict[str, float | None]:
