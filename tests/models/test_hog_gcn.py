@@ -96,7 +96,7 @@ def test_the_loss_adds_the_attribute_model_and_propagated_labels(
 ):
     network = make(graph)
     network.initialize_states(graph, train)
-    counts, labels = path_counts(graph, dense), network.terms[1].propagated.value
+    counts, labels = path_counts(graph, dense), network.states[0].labels
 
     def expected():
         masks = dense_masks(network, counts)
@@ -122,7 +122,7 @@ def test_labels_are_the_predictions_of_the_tenth_step_before_its_update(small_gr
     if labels == "train_true":
         classes[train] = graph.labels[train]
     network.initialize_states(graph, train)
-    found = network.terms[1].propagated.value
+    found = network.states[0].labels
     assert torch.equal(found, F.one_hot(classes, graph.n_classes).to(found.dtype))
     torch.testing.assert_close(dict(network.named_parameters()), dict(twin.named_parameters()))
 
@@ -133,7 +133,7 @@ def test_the_tenth_update_could_change_the_labels(small_graph):
     network = build("hog-gcn", graph, **SMALL, learning_rate=0.3)
     network.initialize_states(graph, graph.split("0").train)
     late = network.common.attributes(graph.features).argmax(dim=1)
-    assert not torch.equal(late, network.terms[1].propagated.value.argmax(dim=1))
+    assert not torch.equal(late, network.states[0].labels.argmax(dim=1))
 
 
 @pytest.mark.parametrize("double", [False, True])
@@ -170,7 +170,7 @@ def test_the_sparse_mask_follows_the_dense_one(small_graph, dense, marked_dropou
         ),
         torch.optim.Adam(attribute, lr=rate, weight_decay=0.02),
     ]
-    ours, labels = make_optimizers(network), twin.terms[1].propagated.value
+    ours, labels = make_optimizers(network), twin.states[0].labels
     for _ in range(5):
         step(ours, network.loss(network(graph), graph, train))
         step(adams, loss(twin, graph, dense, train, counts=counts, masks=masks, labels=labels))

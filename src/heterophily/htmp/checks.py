@@ -78,7 +78,7 @@ def check_requirements(architecture: "Architecture") -> str:
     structure = any(channel.input == "nodes" for channel in architecture.channels)
     if structure and type(architecture.transform) is not Linear:
         return "a channel with input 'nodes' has one weight per node; use transform=Linear()"
-    if not architecture.states:
+    if not any(state.adds_virtual_nodes for state in architecture.states):
         return ""
     if structure or any(each.weight_per_entry for each in guidance):
         return "parts with one weight per node or entry have none for prototypes; remove the states"

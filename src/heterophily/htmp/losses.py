@@ -15,10 +15,9 @@ from torch.nn import functional as F
 
 from heterophily.core.errors import check_option
 from heterophily.core.graph import Graph
-from heterophily.core.sparse import Pattern, spmm
+from heterophily.core.sparse import Pattern
 from heterophily.htmp.guidance import Gate
 from heterophily.htmp.part import Context, Dense, Sizes
-from heterophily.htmp.relations import EstimatedHomophily
 
 if TYPE_CHECKING:
     from heterophily.htmp.network import Network
@@ -55,20 +54,17 @@ def classification(
 
 @dataclass(frozen=True)
 class AuxiliaryLoss:
-    """The base of all terms: calling it is the verb."""
+    """A loss that is added to the classification loss. Subclasses implement `__call__`."""
 
     requires: ClassVar[tuple[type, ...]] = ()  # parts that must be in the same architecture
-    full_graph_reason = ""  # why the term needs all nodes at once, so that batches are wrong
+    full_graph_reason = ""  # why the loss needs the full graph; empty if mini-batches work
 
     def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
-        """Weights, if the term learns."""
+        """Return the learnable weights by name."""
         return {}
 
-    def initialize(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
-        """What must happen before training begins."""
-
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
-        """The term, already weighed; `nodes` are the training nodes."""
+        """Return the loss, already weighted; `nodes` are the training nodes."""
         raise NotImplementedError
 
 
@@ -113,72 +109,6 @@ class GateLoss(AuxiliaryLoss):
         if self.form == "binary":
             return F.binary_cross_entropy(gate, target.to(gate.dtype))
         return F.softplus(torch.where(target, 1 - 2 * gate, 2 * gate - 1)).mean()
-
-
-@dataclass(frozen=True)
-class AttributeLoss(AuxiliaryLoss):
-    """-log P_c of the attribute model (HOG-GCN)."""
-
-    requires = (EstimatedHomophily,)
-
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
-        """The mean over training nodes."""
-        log_p = context.aux_outputs["attribute log-probabilities"][0]
-        return F.nll_loss(log_p[nodes], context.graph.labels[nodes])
-
-
-@dataclass(frozen=True)
-class PropagationLoss(AuxiliaryLoss):
-    """Cross-entropy of Ŷ = T Y_lp, labels propagated by the topology of the last layer (HOG-GCN).
-
-    Y_lp are one-hot predictions of the attribute model after ten steps of its own, fixed from then on;
-    `labels = train_true` puts the true labels of training nodes in their place.
-    """
-
-    labels: str = "predicted"
-    learning_rate: float = 0.001
-    n_steps: int = 10
-    weight_decay: float = 0.02
-    full_graph_reason = "its loss propagates labels over the whole graph"
-    requires = (EstimatedHomophily,)
-
-    def __post_init__(self) -> None:
-        check_option("propagated_labels", self.labels, ("predicted", "train_true"))
-
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """Y_lp, which is state and not learned."""
-        return {"propagated": Buffer(torch.zeros(size.graph.n_nodes, size.n_classes))}
-
-    def initialize(self, network: "Network", graph: Graph, nodes: Tensor, w: Any) -> None:
-        """Train the attribute model alone and keep its predictions."""
-        model: Any = network.common.attributes
-        x, parameters = network.input(graph), model.parameters()
-        adam = torch.optim.Adam(parameters, lr=self.learning_rate, weight_decay=self.weight_decay)
-        for _ in range(self.n_steps):
-            adam.zero_grad()
-            log_p = model(x)
-            F.nll_loss(log_p[nodes], graph.labels[nodes]).backward()
-            adam.step()
-        classes = log_p.detach().argmax(dim=1)
-        if self.labels == "train_true":
-            classes[nodes] = graph.labels[nodes]
-        w.propagated.value = F.one_hot(classes, graph.n_classes).to(log_p.dtype)
-
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
-        """The mean over training nodes."""
-        pattern, topology = context.aux_outputs["topology"][-1]
-        spread = spmm(pattern * topology, w.propagated.value)
-        return F.cross_entropy(spread[nodes], context.graph.labels[nodes])
-
-
-class Buffer(nn.Module):
-    """A tensor that training sets and that is saved with the weights."""
-
-    value: Tensor
-
-    def __init__(self, value: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("value", value)
 
 
 @dataclass(frozen=True)

@@ -223,8 +223,6 @@ class Network(nn.Module):
         """
         for state in self.states:
             state.initialize(self, graph, nodes, block=block)
-        for term, w in zip(self.architecture.losses, self.terms, strict=True):
-            term.initialize(self, graph, nodes, w)
 
     def update_states(
         self, graph: Graph, logits: Tensor, *, training_logits: Tensor | None = None
@@ -264,13 +262,14 @@ class Network(nn.Module):
         n_represented
             Total weight of the training nodes that a batch represents; None for a full graph.
         """
+        self._require_initialized(self.states)
         context, labels, used = self.context, graph.labels, nodes
         assert context is not None
         if context.n_virtual:
             labels = context.graph.labels
             logits = torch.cat([logits, context.logits[-context.n_virtual :]])
-            for state in self.states:
-                used = state.loss_nodes(context, used)
+        for state in self.states:
+            used = state.loss_nodes(context, used)
         virtual = (
             (context.n_virtual, n_represented) if n_represented and context.n_virtual else None
         )
@@ -298,7 +297,7 @@ class Network(nn.Module):
         return ""
 
     def check(self, graph: Graph) -> None:
-        """Raise an error for a graph that does not fit the weights, or if states are not initialized."""
+        """Raise an error for a graph that does not fit, or if the states are not initialized."""
         name, n_nodes = self.method.name, full_graph_of(graph).n_nodes
         if graph.n_features != self.n_features:
             raise HeterophilyError(
@@ -310,9 +309,12 @@ class Network(nn.Module):
                 f"{name} {self.transductive_reason} and was built for {self.n_nodes} nodes, but graph "
                 f"{graph.name!r} has {n_nodes}; refit it on this graph or use an inductive model such as gcn"
             )
-        if any(not state.initialized for state in self.states):
+        self._require_initialized([state for state in self.states if state.used_in_forward])
+
+    def _require_initialized(self, states: Sequence[State]) -> None:
+        if not all(state.initialized for state in states):
             raise HeterophilyError(
-                f"{name} has not been initialized; call network.initialize_states(graph, split.train) before "
-                "the first forward pass, and network.update_states(graph, logits) whenever validation "
-                "improves"
+                f"{self.method.name} has not been initialized; call network.initialize_states(graph, "
+                "split.train) before the first forward pass, and network.update_states(graph, logits) "
+                "whenever validation improves"
             )

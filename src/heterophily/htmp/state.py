@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class StatePart:
     """Description of a state. Subclasses implement `create`."""
 
+    adds_virtual_nodes: ClassVar[bool] = False
     full_graph_reason: ClassVar[str] = (
         ""  # why training needs the full graph; empty if mini-batches work
     )

@@ -1,14 +1,20 @@
 """HOG-GCN: neighbors within two hops, weighted by an estimated degree of homophily."""
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import torch
+from torch import Tensor
+from torch.nn import functional as F
 from typing_extensions import override
 
+from heterophily.core.graph import Graph
 from heterophily.core.spaces import Choice
+from heterophily.core.sparse import spmm
 from heterophily.htmp.architecture import Architecture, Dropout, Head, ParamGroup
 from heterophily.htmp.combine import LearnedAdd
 from heterophily.htmp.guidance import Ones
-from heterophily.htmp.losses import AttributeLoss, PropagationLoss
+from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import (
     Deviation,
     DropoutRate,
@@ -19,8 +25,15 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, PathCounts
-from heterophily.htmp.relations import EstimatedHomophily
+from heterophily.htmp.part import Context
+from heterophily.htmp.relations import AttributeModel, EstimatedHomophily
+from heterophily.htmp.state import State, StatePart
 from heterophily.htmp.transform import Linear
+
+if TYPE_CHECKING:
+    from heterophily.htmp.network import Network
+
+PropagatedLabelSource = Literal["predicted", "train_true"]
 
 
 @define_method
@@ -41,7 +54,7 @@ class HOGGCN(Method):
     hop_weights: Annotated[Literal["counts", "binary"], "Whether path counts serve as weights."] = (
         "counts"
     )
-    propagated_labels: Literal["predicted", "train_true"] = "predicted"
+    propagated_labels: PropagatedLabelSource = "predicted"
     double_update: bool = False
     width: Annotated[PositiveInt, Choice(256, 512)] = 512
     dropout: Annotated[DropoutRate, Choice(0.3, 0.5, 0.7)] = 0.5
@@ -58,10 +71,8 @@ class HOGGCN(Method):
             head=Head(),
             dropout=Dropout(layer=self.dropout),
             widths=(self.width, self.second_width),
-            losses=(
-                AttributeLoss(),
-                PropagationLoss(self.propagated_labels, self.learning_rate),
-            ),
+            states=(PropagatedLabels(self.propagated_labels, self.learning_rate),),
+            losses=(AttributeLoss(), PropagationLoss()),
             param_groups=(ParamGroup("common.attributes.*", 0.02, step_twice=self.double_update),),
         )
 
@@ -79,3 +90,97 @@ class HOGGCN(Method):
             "it keeps its moments."
         ),
     )
+
+
+@dataclass(frozen=True)
+class PropagatedLabels(StatePart):
+    """One-hot labels Y_lp that the topology of the last layer propagates.
+
+    They are predictions of the attribute model after a few training steps. With `train_true`, training nodes
+    have their true labels.
+
+    Examples
+    --------
+    >>> PropagatedLabels().n_steps
+    10
+    """
+
+    labels: PropagatedLabelSource = "predicted"
+    learning_rate: float = 0.001
+    n_steps: int = 10
+    weight_decay: float = 0.02
+    full_graph_reason = "its loss propagates labels over the full graph"
+
+    @override
+    def create(self, graph: Graph) -> "PropagatedLabelsState":
+        return PropagatedLabelsState(self, graph)
+
+
+class PropagatedLabelsState(State):
+    """Y_lp (N, K), constant after initialization."""
+
+    labels: Tensor
+    used_in_forward = False
+
+    def __init__(self, part: PropagatedLabels, graph: Graph) -> None:
+        super().__init__()
+        self.part = part
+        self.register_buffer("labels", torch.zeros(graph.n_nodes, graph.n_classes))
+
+    @override
+    def initialize(
+        self, network: "Network", graph: Graph, nodes: Tensor, *, block: int | None = None
+    ) -> None:
+        """Train the attribute model alone and store its predictions."""
+        model, part = network.common.attributes, self.part
+        assert isinstance(model, AttributeModel)
+        parameters, x = model.parameters(), network.input(graph)
+        adam = torch.optim.Adam(parameters, lr=part.learning_rate, weight_decay=part.weight_decay)
+        for _ in range(part.n_steps):
+            adam.zero_grad()
+            log_p = model(x)
+            F.nll_loss(log_p[nodes], graph.labels[nodes]).backward()
+            adam.step()
+        classes = log_p.detach().argmax(dim=1)
+        if part.labels == "train_true":
+            classes[nodes] = graph.labels[nodes]
+        self.labels = F.one_hot(classes, graph.n_classes).to(log_p.dtype)
+        self.mark_initialized(graph)
+
+
+@dataclass(frozen=True)
+class AttributeLoss(AuxiliaryLoss):
+    """-log P_c of the attribute model, the mean over training nodes.
+
+    Examples
+    --------
+    >>> AttributeLoss().requires[0].__name__
+    'EstimatedHomophily'
+    """
+
+    requires = (EstimatedHomophily,)
+
+    @override
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: object) -> Tensor:
+        log_p = context.aux_outputs["attribute log-probabilities"][0]
+        return F.nll_loss(log_p[nodes], context.graph.labels[nodes])
+
+
+@dataclass(frozen=True)
+class PropagationLoss(AuxiliaryLoss):
+    """Cross-entropy of Ŷ = T Y_lp, with the topology T of the last layer.
+
+    Examples
+    --------
+    >>> [kind.__name__ for kind in PropagationLoss().requires]
+    ['EstimatedHomophily', 'PropagatedLabels']
+    """
+
+    requires = (EstimatedHomophily, PropagatedLabels)
+
+    @override
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: object) -> Tensor:
+        pattern, topology = context.aux_outputs["topology"][-1]
+        labels = context.state(PropagatedLabelsState).labels
+        propagated = spmm(pattern * topology, labels)
+        return F.cross_entropy(propagated[nodes], context.graph.labels[nodes])

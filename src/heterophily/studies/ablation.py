@@ -78,9 +78,7 @@ def _effective_identity(method: Method) -> str:
 
 def _has_no_effect(loss: AuxiliaryLoss) -> bool:
     """Whether a loss has weight 0 and draws no weights, which would change later random numbers."""
-    kind = type(loss)
-    plain = kind.weights is AuxiliaryLoss.weights and kind.initialize is AuxiliaryLoss.initialize
-    return plain and not getattr(loss, "weight", 1)
+    return type(loss).weights is AuxiliaryLoss.weights and not getattr(loss, "weight", 1)
 
 
 def rows(job: StudyJob, record: Record) -> Tables:

@@ -75,7 +75,7 @@ def can_fold_head(method: Method) -> bool:
         architecture.activate_last,
         method.residual,
         architecture.separate_networks,
-        architecture.states,
+        any(state.adds_virtual_nodes for state in architecture.states),
     )
     relu = not architecture.linear_last_layer and (
         architecture.message_activation != "none"

@@ -62,6 +62,8 @@ class CompatibilityEstimate(StatePart):
     pseudo_labels: Literal["evaluation", "training"] = "evaluation"
     masked_fraction: float = 0.5
 
+    adds_virtual_nodes = True
+
     def __post_init__(self) -> None:
         check_option("supplementary_labels", self.supplementary_labels, SUPPLEMENTARY_LABELS)
         check_option("prototype_index", self.prototype_index, ("nodes", "positions"))
