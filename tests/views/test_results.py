@@ -132,7 +132,7 @@ def test_significance_names_the_best_and_its_equals(runs):
     assert (
         "on the runs that all methods share, Friedman's test gives χ² = 3.00, p = 0.223" in section
     )
-    assert "lie 2.34 or more apart" in section
+    assert "differ by 2.34 or more" in section
     assert "* cmgnn, gcn, hog-gcn\n" in section
     assert "![Critical-difference diagram](results/ranks.png)" in section
     assert "![" not in page(runs)

@@ -6,7 +6,7 @@
 from heterophily.htmp.method import Deviation, Method, equation_of
 from heterophily.models import CLASSICS, PUBLISHED
 from heterophily.views.models import setting_text
-from heterophily.views.stories import STORIES
+from heterophily.views.templates import read_text
 
 HEAD = """# Fidelity
 
@@ -26,8 +26,8 @@ def page() -> str:
 def _section(method: type[Method]) -> str:
     lines = [f"## {method.title}", "", method.paper + ".", "", f"    {equation_of(method)}", ""]
     lines += [_item(deviation) for deviation in method.deviations] or ["No deviation."]
-    if method.name in STORIES:
-        lines += ["", STORIES[method.name].rstrip()]
+    notes = read_text(f"fidelity-{method.name}.md")
+    lines += ["", notes.rstrip()] if notes else []
     return "\n".join([*lines, ""])
 
 

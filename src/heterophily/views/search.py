@@ -11,6 +11,7 @@ from heterophily.search.files import changed_preset
 from heterophily.search.result import SearchResult
 from heterophily.views.matplotlib import save_charts
 from heterophily.views.models import row_of
+from heterophily.views.templates import render_markdown
 
 
 def write_summary(result: SearchResult, folder: Path) -> SearchResult:
@@ -20,8 +21,8 @@ def write_summary(result: SearchResult, folder: Path) -> SearchResult:
     if result.importances:
         chart = importance_chart(result.importances)
         files["importances"] = save_charts([chart], folder / "importances.png")
-    told = replace(result, files=files)
-    for kind, text in (("json", summary_json(told)), ("md", summary_markdown(told))):
+    complete = replace(result, files=files)
+    for kind, text in (("json", summary_json(complete)), ("md", summary_markdown(complete))):
         files[f"summary.{kind}"] = _write_text(folder / f"summary.{kind}", text)
     return replace(result, files=files)
 
@@ -31,64 +32,47 @@ def _write_text(path: Path, text: str) -> Path:
     return path
 
 
-def summary_of(found: SearchResult) -> dict[str, Any]:
-    """The search as plain data."""
+def summary_of(result: SearchResult) -> dict[str, Any]:
+    """Return the search as plain data."""
     return {
-        **found.facts,
+        **result.facts,
         "objective": "mean validation accuracy",
-        "trials": {s: found.count(s) for s in ("done", "pruned", "failed", "running")},
+        "trials": {s: result.count(s) for s in ("done", "pruned", "failed", "running")},
         "best": {
-            "trial": found.best.number,
-            "value": found.value,
-            "accuracies": list(found.best.accuracies),
+            "trial": result.best.number,
+            "value": result.value,
+            "accuracies": list(result.best.accuracies),
         },
-        "start": {"trial": found.baseline.number, "value": found.baseline.value},
-        "preset": found.preset,
-        "settings": dict(found.settings),
-        "row": row_of(found.method),
-        "importances": dict(found.importances),
-        "files": {key: path.name for key, path in found.files.items()},
+        "start": {"trial": result.baseline.number, "value": result.baseline.value},
+        "preset": result.preset,
+        "settings": dict(result.settings),
+        "row": row_of(result.method),
+        "importances": dict(result.importances),
+        "files": {key: path.name for key, path in result.files.items()},
     }
 
 
-def summary_json(found: SearchResult) -> str:
-    """The summary in JSON."""
-    return json.dumps(summary_of(found), indent=2, ensure_ascii=False) + "\n"
+def summary_json(result: SearchResult) -> str:
+    """Return the summary as JSON."""
+    return json.dumps(summary_of(result), indent=2, ensure_ascii=False) + "\n"
 
 
-def summary_markdown(found: SearchResult) -> str:
-    """The summary as a page."""
-    facts = summary_of(found)
-    counts = ", ".join(f"{n} {state}" for state, n in facts["trials"].items() if n)
-    row = facts["row"]
-    lines = [
-        f"# {found.model} on {found.dataset}",
-        "",
-        f"Best of {len(found.trials)} trials ({counts}): trial {found.best.number} with a mean "
-        f"validation accuracy of {found.value:.2%} over the splits {', '.join(facts['splits'])}.",
-        f"{_start_sentence(found)} Test labels were never seen.",
-        "",
-        f"Neighborhoods [{', '.join(row['neighborhoods'])}], guidance "
-        f"[{', '.join(row['guidance'])}], COMBINE {row['combine']}, FUSE {row['fuse']}.",
-        "",
-        "| setting | found |",
-        "|---|---|",
-        *(
-            f"| {name} | {value} |"
-            for name, value in {**changed_preset(found), **found.settings}.items()
-        ),
-        "",
-        f"![Validation accuracy over the trials]({found.files['history'].name})",
-    ]
-    if found.importances:
-        shares = (f"| {name} | {share:.1%} |" for name, share in found.importances.items())
-        lines += ["", "| setting | importance |", "|---|---|", *shares, ""]
-        lines += [f"![Importances]({found.files['importances'].name})"]
-    return "\n".join(lines) + "\n"
+def summary_markdown(result: SearchResult) -> str:
+    """Return the summary as a page."""
+    facts = summary_of(result)
+    return render_markdown(
+        "search.md.j2",
+        result=result,
+        counts=", ".join(f"{n} {state}" for state, n in facts["trials"].items() if n),
+        splits=facts["splits"],
+        start=_start_sentence(result),
+        row=facts["row"],
+        settings={**changed_preset(result), **result.settings},
+    )
 
 
-def _start_sentence(found: SearchResult) -> str:
-    start = found.baseline
+def _start_sentence(result: SearchResult) -> str:
+    start = result.baseline
     if start.state != "done" or start.value is None:
-        return f"The starting point, trial {start.number}, {start.state}."
-    return f"The starting point, trial {start.number}, had {start.value:.2%}."
+        return f"The starting point, trial {start.number}, is {start.state}."
+    return f"The starting point, trial {start.number}, has {start.value:.2%}."
