@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from heterophily.htmp.encoder import RawFeatures
 from heterophily.htmp.guidance import Guidance
+from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.transform import Linear
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ def check_channels(architecture: "Architecture") -> str:
                 f"{name}: powers are defined only for fixed matrices; use SymmetricMean() or "
                 f"RowMean(), or Hop({hood.power}) instead of Power({hood.power})"
             )
+        has_heads = isinstance(architecture.transform, Linear) and architecture.transform.n_heads
+        if has_heads and not guidance.supports_heads and not isinstance(hood, Ego):
+            return f"{name} does not support heads; use Attention(), or omit n_heads"
         source = guidance.shares_weights_with(hood)
         before = [replace(c, activation=None) for c in architecture.channels[:number]]
         if source is not None and replace(source, input=channel.input) not in before:
@@ -89,31 +93,70 @@ def check_requirements(architecture: "Architecture") -> str:
 
 
 def check_widths(architecture: "Architecture") -> str:
-    """Check that states that are added or reused have the same width."""
-    raw = isinstance(architecture.encoder, RawFeatures)
-    combine, fuse = architecture.combine, architecture.fuse
-    keeps_width = combine.keeps_width and not architecture.transform.concatenates_heads
-    if raw and fuse.uses_all_layers:
+    """Check that states that are added, reused, or compared have the same width."""
+    combine, fuse, transform = architecture.combine, architecture.fuse, architecture.transform
+    if fuse.uses_all_layers and isinstance(architecture.encoder, RawFeatures):
         return (
             f"{type(fuse).__name__} uses Z⁰, which here is the raw feature matrix; pass an encoder "
             "such as encoder=Embed()"
         )
-    predicts = architecture.encoder.outputs_classes and not architecture.transform.keeps_width
-    if fuse.uses_all_layers and not fuse.concatenates and (not keeps_width or predicts):
-        return (
-            f"{type(fuse).__name__} adds all layers, which must have the width of Z⁰; use a COMBINE "
-            "that adds messages, or fuse=ConcatLayers()"
-        )
-    if not combine.keeps_width and architecture.transform.keeps_width_after_combine:
-        name = type(architecture.transform).__name__
+    if not combine.keeps_width and transform.keeps_width_after_combine:
+        name = type(transform).__name__
         return f"{name} requires a COMBINE that keeps the width; use combine=Add()"
-    initial = any(channel.input == "initial" for channel in architecture.channels)
-    if initial and (raw or not keeps_width or len(set(architecture.widths or ())) > 1):
+    return _check_messages(architecture) or _check_equal_widths(architecture)
+
+
+def _check_messages(architecture: "Architecture") -> str:
+    """Check that guidance with one weight per column has messages of the width that is set."""
+    if not architecture.transform.keeps_width or _has_layer_width(architecture):
+        return ""
+    parts = [c.guidance for c in architecture.channels if c.guidance.weight_per_column]
+    return f"{type(parts[0]).__name__} requires transform=Linear()" if parts else ""
+
+
+def _check_equal_widths(architecture: "Architecture") -> str:
+    """Check the parts that require the width of Z⁰ in all layers."""
+    combine, fuse, channels = architecture.combine, architecture.fuse, architecture.channels
+    hidden, last = _equal_widths(architecture)
+    if combine.requires_equal_widths and not (hidden and last):
+        return f"{type(combine).__name__} with a shared gate {EQUAL_WIDTHS}, or shared=False"
+    if fuse.uses_all_layers and not fuse.concatenates and not (hidden and last):
         return (
-            "a channel with input Z⁰ requires all layers to have the width of Z⁰; use encoder=Embed() "
-            "and a COMBINE that adds messages"
+            f"{type(fuse).__name__} adds all layers, which {EQUAL_WIDTHS}, or fuse=ConcatLayers()"
         )
+    if any(channel.input == "initial" for channel in channels) and not hidden:
+        return f"a channel with input Z⁰ {EQUAL_WIDTHS}"
+    pairs = any(channel.guidance.covers_all_pairs for channel in channels)
+    if pairs and not (hidden and architecture.transform.keeps_width):
+        return "messages of all pairs have the width of Z⁰; use transform=NoTransform()"
     return ""
+
+
+EQUAL_WIDTHS = (
+    "requires the width of Z⁰ in all layers; use encoder=Embed(), head=Head(), and a COMBINE that adds "
+    "messages"
+)
+
+
+def _has_layer_width(architecture: "Architecture") -> bool:
+    """Return whether Z⁰ and all layers have the width that is set."""
+    encoder = architecture.encoder
+    narrow = isinstance(encoder, RawFeatures) or encoder.outputs_classes
+    return not narrow and _keeps_width(architecture)
+
+
+def _equal_widths(architecture: "Architecture") -> tuple[bool, bool]:
+    """Return whether the hidden layers have the width of Z⁰, and whether the last one has it."""
+    if architecture.transform.keeps_width:
+        return _keeps_width(architecture), True
+    # A linear layer has the width that is set, and K columns at the end of a network without a head.
+    return _has_layer_width(architecture), architecture.head is not None
+
+
+def _keeps_width(architecture: "Architecture") -> bool:
+    equal = len(set(architecture.widths or ())) <= 1
+    heads = architecture.transform.concatenates_heads
+    return equal and not heads and architecture.combine.keeps_width
 
 
 def check_output(architecture: "Architecture") -> str:

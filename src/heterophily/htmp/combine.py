@@ -31,6 +31,11 @@ class Combine:
     keeps_width: ClassVar[bool] = True  # whether Z is as wide as each message
 
     @property
+    def requires_equal_widths(self) -> bool:
+        """Whether the messages of all layers must have the width of Z⁰."""
+        return False
+
+    @property
     def keeps_width_in_last_layer(self) -> bool:
         """Whether Z^L is as wide as each message."""
         return self.keeps_width
@@ -228,6 +233,11 @@ class OrderedGate(Combine):
     symbol = "AdaCat"
     arity = (2, 2)
     carried_keys = ("gate",)
+
+    @property
+    def requires_equal_widths(self) -> bool:
+        """Whether all layers share the gate."""
+        return self.shared and self.gate != "off"
 
     def __post_init__(self) -> None:
         check_option("gate", self.gate, ("ordered", "simple", "off"))

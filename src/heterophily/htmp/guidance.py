@@ -92,6 +92,8 @@ class Guidance:
     supports_powers: ClassVar[bool] = False  # whether the operator is a fixed matrix with powers
     covers_all_pairs: ClassVar[bool] = False  # whether it works on all pairs of nodes
     accepts_sparse_inputs: ClassVar[bool] = True  # whether Z may be a sparse matrix
+    supports_heads: ClassVar[bool] = False  # whether messages may have several heads
+    weight_per_column: ClassVar[bool] = False  # whether messages must have the width of the layer
     full_graph_reason = (
         ""  # why a message needs more than its receiver's neighbors, so that batches fail
     )
@@ -232,6 +234,7 @@ class Attention(Guidance):
 
     slope: float = 0.2
     aggregate: str = "sum"
+    supports_heads = weight_per_column = True
     init: str = "heads"
     depends_on = "messages"
     symbol = "B^aw"
