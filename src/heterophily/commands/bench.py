@@ -240,4 +240,5 @@ def unpack(
 
     records = read_records(source)
     n_new = Store(out).add(records)
-    typer.echo(f"wrote {n_new} of {len(records)} runs to {out}; the others already exist")
+    others = "; the others already exist" if n_new < len(records) else ""
+    typer.echo(f"wrote {n_new} of {len(records)} runs to {out}{others}")
