@@ -5,29 +5,13 @@ from collections.abc import Iterable, Mapping
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.types import Settings
-from heterophily.data.catalog import CATALOG
+from heterophily.data import published as paper
 from heterophily.models import find_method
 from heterophily.models.settings import Tables, merge_settings
 from heterophily.runs.job import Job, absolute_path, make_job, parse_splits
 
-# The columns and rows of the paper's table, in its order.
-MODELS = (
-    "mlp",
-    "gcn",
-    "gat",
-    "gcnii",
-    "h2gcn",
-    "mixhop",
-    "gbk-gnn",
-    "ggcn",
-    "glognn",
-    "hog-gcn",
-    "gpr-gnn",
-    "acm-gcn",
-    "ordered-gnn",
-    "cmgnn",
-)
-DATASETS = tuple(name for name, dataset in CATALOG.items() if dataset.in_paper)
+MODELS = tuple(paper.methods())  # in the order of the paper's table
+DATASETS = tuple(paper.datasets())
 
 
 def plan(

@@ -5,6 +5,7 @@ of the split, the seed, and the version of the results.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from heterophily.core.errors import HeterophilyError
@@ -92,7 +93,9 @@ def make_job(
     """
     values = dict(settings or {})
     method = make_method(find_method(model), values)
-    nodes = split_digest(resolve_nodes(graph, split, seed=seed, hide_test_labels=hide_test_labels))
+    key = ("split digest", split, seed, hide_test_labels)
+    resolved = partial(resolve_nodes, graph, split, seed=seed, hide_test_labels=hide_test_labels)
+    nodes = graph.cached(key, lambda: split_digest(resolved()))
     identity = identity_of(method)
     record = Record(
         key=digest([identity, graph.checksum, nodes, seed, RESULTS_VERSION]),

@@ -11,7 +11,7 @@ from heterophily.data.synthetic import EMBEDDED
 from heterophily.htmp.identity import identity_of
 from heterophily.htmp.method import Method, make_method, settings_of, translate_settings
 from heterophily.models import REGISTRY
-from heterophily.models.settings import tuned
+from heterophily.models.settings import merge_settings, tuned
 from heterophily.runs.record import Record
 
 OUT = "results"
@@ -87,7 +87,7 @@ def _decided(model: str, dataset: str, more: Mapping[str, Any]) -> Method | None
     if model not in REGISTRY:
         return None
     try:
-        return make_method(REGISTRY[model], {**tuned(model, dataset), **more})
+        return make_method(REGISTRY[model], merge_settings(model, dataset, None, more)[0])
     except HeterophilyError:  # a setting of other versions
         return None
 
