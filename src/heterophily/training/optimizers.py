@@ -21,8 +21,8 @@ def make_optimizers(network: Network) -> list[Adam]:
         group = next((each for each in groups if fnmatch(name, each.names)), None)
         if group is not None and group.step_twice:
             twice.setdefault(group.weight_decay, []).append(parameter)
-        own = group is not None and not group.step_twice
-        decay = group.weight_decay if group is not None and own else method.weight_decay
+            group = None
+        decay = method.weight_decay if group is None else group.weight_decay
         decays.setdefault(decay, []).append(parameter)
     return [_adam(each, method.learning_rate) for each in (decays, twice) if each]
 
