@@ -18,7 +18,7 @@ from heterophily.commands.main import main
 from heterophily.core.errors import HeterophilyError
 from heterophily.data.published import Published
 from heterophily.runs.record import Record, pack_records, write_record
-from heterophily.views.tables import format_of, number, p_text, signed, spelled, text_view
+from heterophily.views.tables import format_of, number, p_text, render_table, signed, text_view
 
 PART = {"train": 48, "val": 32, "test": 20}
 
@@ -220,7 +220,7 @@ def test_the_average_rank_is_over_datasets_that_all_methods_have(small):
     assert narrow.ranked == ("actor", "flickr", "pubmed")
     none = build_table(small, datasets=["flickr"])
     assert (none.ranked, none.average_ranks) == ((), {})
-    assert "No average rank" in spelled(none, "md")
+    assert "No average rank" in render_table(none, "md")
 
 
 def test_a_method_with_fewer_runs_has_no_place_and_is_ranked_on_shared_runs():
@@ -235,7 +235,7 @@ def test_a_method_with_fewer_runs_has_no_place_and_is_ranked_on_shared_runs():
     assert [e.rank for e in table.column("actor")] == [1.0, 2.0, 3.0]
     assert [c.other for c in table.comparisons["actor"]] == ["gcn"]
     assert table.untested == {"actor": ["cmgnn"]}
-    text = spelled(table, "md")
+    text = render_table(table, "md")
     assert "best and second are chosen among the methods with the most runs" in text
     assert "Not tested for want of shared splits: cmgnn on actor." in text
 
@@ -250,7 +250,9 @@ def test_what_is_left_out_is_counted():
     old = [record(split=i, settings={"width": 3}, finished="2029-01-01") for i in range(5)]
     table = build_table([*old, record(), record("mlp", "pubmed")])
     assert table.n_excluded == 5
-    assert "5 records of other settings, graphs, or versions are excluded" in spelled(table, "text")
+    assert "5 records of other settings, graphs, or versions are excluded" in render_table(
+        table, "text"
+    )
     assert (
         build_table([*old, record(), record("mlp", "pubmed")], datasets=["pubmed"]).n_excluded == 0
     )
@@ -294,7 +296,7 @@ def test_friedman_stands_in_the_table_or_why_not(small):
     two = build_table(small, models=["gcn", "mlp"])
     assert two.ranking is None
     assert "got 2 and 2" in two.unranked
-    assert "No test over datasets: Friedman's test needs" in spelled(two, "md")
+    assert "No test over datasets: Friedman's test needs" in render_table(two, "md")
 
 
 def compared(mean, published, std):
@@ -361,7 +363,7 @@ def test_probabilities_are_spelt_as_exactly_as_they_are():
 
 
 def test_json_is_a_list_of_cells(small):
-    cells = json.loads(spelled(build_table(small), "json"))
+    cells = json.loads(render_table(build_table(small), "json"))
     assert len(cells) == 9
     first = next(c for c in cells if (c["model"], c["dataset"]) == ("cmgnn", "actor"))
     assert first["mean"] == pytest.approx(37.0)
@@ -374,7 +376,7 @@ def test_json_is_a_list_of_cells(small):
 
 
 def test_json_against_the_paper(small):
-    cells = json.loads(spelled(build_table(small, against=True), "json"))
+    cells = json.loads(render_table(build_table(small, against=True), "json"))
     found = {(c["model"], c["dataset"]): c for c in cells}
     assert found["gcn", "pubmed"]["published"] == 87.7
     assert found["gcn", "pubmed"]["difference"] == pytest.approx(89.6667 - 87.7, abs=1e-3)
@@ -384,7 +386,7 @@ def test_json_against_the_paper(small):
 
 
 def test_csv_has_a_row_per_cell(small):
-    rows = list(csv.DictReader(io.StringIO(spelled(build_table(small, against=True), "csv"))))
+    rows = list(csv.DictReader(io.StringIO(render_table(build_table(small, against=True), "csv"))))
     assert len(rows) == 9
     found = {(row["model"], row["dataset"]): row for row in rows}
     assert float(found["cmgnn", "actor"]["mean"]) == pytest.approx(37.0)
@@ -395,13 +397,13 @@ def test_csv_has_a_row_per_cell(small):
 
 def test_csv_of_a_method_without_published_numbers_keeps_its_columns(small):
     table = build_table([*cell("mine", "actor", 30.0), *small], against=True)
-    rows = list(csv.DictReader(io.StringIO(spelled(table, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(render_table(table, "csv"))))
     mine = next(r for r in rows if r["model"] == "mine")
     assert mine["published"] == ""
 
 
 def test_markdown_marks_best_second_and_level(small):
-    lines = spelled(build_table(small, against=True), "md").splitlines()
+    lines = render_table(build_table(small, against=True), "md").splitlines()
     assert lines[0] == "| method | actor | flickr | pubmed | average rank |"
     assert lines[1] == "| --- | ---: | ---: | ---: | ---: |"
     rows = {line.split("|")[1].strip(): line.split("|")[2:-1] for line in lines[2:5]}
@@ -422,21 +424,21 @@ def test_markdown_marks_best_second_and_level(small):
 
 def test_what_the_paper_leaves_out_of_memory_is_told():
     table = build_table(cell("hog-gcn", "pubmed", 88.0, 88.5, 89.0), against=True)
-    assert "88.50 ± 0.50**<br><sub>OOM</sub>" in spelled(table, "md")
+    assert "88.50 ± 0.50**<br><sub>OOM</sub>" in render_table(table, "md")
 
 
 def test_names_cannot_break_a_table():
     table = build_table(cell("a|b_<c>&%$#{}~^\\", "d_e", 50.0, 51.0))
-    assert "| a\\|b\\_\\<c\\>&%$#{}~^\\\\ |" in spelled(table, "md")
-    latex = spelled(table, "latex")
+    assert "| a\\|b\\_\\<c\\>&%$#{}~^\\\\ |" in render_table(table, "md")
+    latex = render_table(table, "latex")
     assert r"a|b\_$<$c$>$\&\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{} &" in latex
     assert "Method & d\\_e & Rank" in latex
-    assert "a|b_&lt;c&gt;&amp;%$#{}~^\\</th>" in spelled(table, "html")
-    assert "[red]" in spelled(build_table(cell("[red]", "[b]", 50.0)), "text")
+    assert "a|b_&lt;c&gt;&amp;%$#{}~^\\</th>" in render_table(table, "html")
+    assert "[red]" in render_table(build_table(cell("[red]", "[b]", 50.0)), "text")
 
 
 def test_latex_is_a_booktabs_table(small):
-    text = spelled(build_table(small, against=True), "latex")
+    text = render_table(build_table(small, against=True), "latex")
     lines = [line for line in text.splitlines() if not line.startswith("%")]
     assert lines[0] == r"\begin{tabular}{lrrrr}"
     assert [lines[1], lines[3], *lines[-2:]] == [
@@ -482,7 +484,7 @@ class Cells(HTMLParser):
 
 
 def test_html_is_a_page_that_can_be_walked(small):
-    text = spelled(build_table(small, against=True), "html")
+    text = render_table(build_table(small, against=True), "html")
     page = Cells()
     page.feed(text)
     assert not page.open
@@ -505,7 +507,7 @@ def test_html_is_a_page_that_can_be_walked(small):
 
 
 def test_text_shows_places_without_colors(small):
-    lines = spelled(build_table(small, against=True), "text").splitlines()
+    lines = render_table(build_table(small, against=True), "text").splitlines()
     row = next(i for i, line in enumerate(lines) if line.strip().startswith("cmgnn"))
     assert "¹37.00 ± 1.00" in lines[row]
     assert "36.82, +0.18" in lines[row + 1]
@@ -558,7 +560,7 @@ def test_unknown_formats_are_told(small):
     with pytest.raises(
         HeterophilyError, match='unknown format of a table "htm"; did you mean "html"'
     ):
-        spelled(build_table(small), "htm")
+        render_table(build_table(small), "htm")
 
 
 @pytest.fixture
@@ -577,7 +579,7 @@ def run(monkeypatch, capsys, small, tmp_path):
 
 @pytest.mark.parametrize("kind", ["md", "latex", "csv", "json", "html"])
 def test_the_command_prints_every_format(run, small, kind):
-    expected = spelled(build_table(small, against=True), kind)
+    expected = render_table(build_table(small, against=True), kind)
     assert run("--format", kind, "--against", "paper") == (0, expected, "")
 
 
@@ -611,10 +613,10 @@ def test_the_command_writes_files(run, small, tmp_path):
     code, out, err = run("--out", tmp_path / "new" / "t.tex", "--diagram", tmp_path / "d.svg")
     assert (code, out) == (0, "")
     assert err == f"wrote {tmp_path / 'new' / 't.tex'}\nwrote {tmp_path / 'd.svg'}\n"
-    assert (tmp_path / "new" / "t.tex").read_text() == spelled(build_table(small), "latex")
+    assert (tmp_path / "new" / "t.tex").read_text() == render_table(build_table(small), "latex")
     assert (tmp_path / "d.svg").read_bytes().startswith(b"<?xml")
     run("--out", tmp_path / "t.tex", "--format", "csv")
-    assert (tmp_path / "t.tex").read_text() == spelled(build_table(small), "csv")
+    assert (tmp_path / "t.tex").read_text() == render_table(build_table(small), "csv")
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_each_part_of_the_issue_is_on_the_page(page):
         "Validation accuracy",
         "Accuracy by degree",
         "Ablation",
-        "Every number, and how to get it again",
+        "Every number, and how to reproduce it",
         "Synthetic graphs",
         "Scaling",
         "Reproduce",
@@ -307,7 +307,7 @@ def test_the_report_of_a_fit_by_its_command(small, tmp_path, wild):
     ):
         assert part in page, part
     assert "--set max_epochs=3" in page
-    assert "of them unlabelled" in page
+    assert "of them unlabeled" in page
     for figure in figures_of(page).values():
         go.Figure(figure)
 

@@ -14,7 +14,7 @@ from heterophily.data.splits import random_splits
 from heterophily.models.settings import tuned
 from heterophily.training.selection import fit_model
 from heterophily.views.page import graph_report
-from heterophily.views.page.commands import bench_note, own_note, shared_settings, whole_command
+from heterophily.views.page.commands import bench_note, custom_note, full_command, shared_settings
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_a_graph_of_ones_own_is_said_to_need_its_file(digits):
     assert "changed since this run" in changed
     (cell,) = plan(["gcn"], {"digits": digits}, splits="0")
     assert bench_note(cell.empty_record) == ""
-    assert own_note(["gcn", "x"], ["cora", "digits", "y"]) == (
+    assert custom_note(["gcn", "x"], ["cora", "digits", "y"]) == (
         "x is a custom method: pass the path of its file to --models. "
         "y is a custom graph: pass the path of its file to --datasets."
     )
@@ -112,7 +112,7 @@ def test_a_graph_of_ones_own_is_said_to_need_its_file(digits):
 def test_the_command_of_everything_runs_the_same_cells(digits):
     graphs = {"digits": digits}
     cells = plan(["gcn", "mlp"], graphs, splits="1-2", seed=5, settings={"max_epochs": 9})
-    command = whole_command([cell.empty_record for cell in cells], ["gcn", "mlp"], ["digits"])
+    command = full_command([cell.empty_record for cell in cells], ["gcn", "mlp"], ["digits"])
     assert command == (
         "heterophily bench --models gcn,mlp --datasets digits --splits 1-2 --seed 5 "
         "--set max_epochs=9 --out results"

@@ -14,4 +14,5 @@ from heterophily.studies import (
 from heterophily.studies.study import Study
 
 _MODULES = (ablation, degrees, compatibility, desired, synthetic, overlap, runtime)
-STUDIES: dict[str, Study[Any]] = {module.STUDY.name: module.STUDY for module in _MODULES}
+AnyStudy = Study[Any]
+STUDIES: dict[str, AnyStudy] = {module.STUDY.name: module.STUDY for module in _MODULES}

@@ -1,8 +1,8 @@
 """Compatibility, observed and estimated: how near M̂ comes to M, and how it moves while a method learns.
 
-CMGNN keeps an estimate M̂ of its own; for any other method it is the matrix of its predicted labels. The
+CMGNN estimates M̂ itself; for any other method it is the matrix of its predicted labels. The
 distance is the mean of |M̂_ij - M_ij|. The trace has a row for the start, where only training labels are
-known, and one for each improvement of the validation accuracy, after which CMGNN estimates anew.
+known, and one for each improvement of the validation accuracy, after which CMGNN estimates M̂ again.
 """
 
 from dataclasses import dataclass
@@ -119,7 +119,7 @@ def rows(job: StudyJob, record: Record) -> Tables:
 
 
 def _at_start(trained: Trained) -> Tensor:
-    """What training labels alone tell; the network is not used any more after this."""
+    """The estimate from training labels alone. The network must not be used after this."""
     graph, nodes, network = trained.graph, trained.split.train, trained.network
     if "compatibility" not in network.state_summary():
         return observed_compatibility(*_training_labels(trained))

@@ -128,8 +128,8 @@ def desired_compatibility(network: Network, graph: Graph, *, ego: bool = False) 
 def aggregation_kind(method: Method) -> str:
     """`propagation` or `mixing`: how T follows from the weights; an error if it does not."""
     architecture = complete_architecture(method)
-    heard = [c for c in architecture.channels if c.input in ("previous", "initial")]
-    fixed = all(isinstance(c.guidance, FIXED) for c in heard)
+    inputs = [c for c in architecture.channels if c.input in ("previous", "initial")]
+    fixed = all(isinstance(c.guidance, FIXED) for c in inputs)
     if fixed and not architecture.separate_networks and architecture.skip is None:
         known = isinstance(architecture.combine, SingleChannel | Add | WeightedAdd)
         summed = type(architecture.fuse) in (LastLayer, WeightedLayerSum)
@@ -168,7 +168,7 @@ def propagated(network: Network, c: Tensor) -> Tensor:
 
 
 def apply_mixing(network: Network, c: Tensor, *, ego: bool) -> Tensor:
-    """T C = Σ_r α_r ⊙ (A_r ⊙ B_r) C over the channels of the last layer, the structure channel left out.
+    """T C = Σ_r α_r ⊙ (A_r ⊙ B_r) C over the channels of the last layer, without the structure channel.
 
     Prototypes have their class as label, so the supplementary channel of CMGNN contributes α ⊙ B_sup.
     """
@@ -180,8 +180,8 @@ def apply_mixing(network: Network, c: Tensor, *, ego: bool) -> Tensor:
         alone = isinstance(channel.neighborhood, Ego) and len(architecture.channels) > 1
         if channel.input == "nodes" or (alone and not ego):
             continue
-        heard = own if channel.input == "prototypes" else every
-        total = total + weight * (_operator(channel, context) @ heard)
+        received = own if channel.input == "prototypes" else every
+        total = total + weight * (_operator(channel, context) @ received)
     return total
 
 

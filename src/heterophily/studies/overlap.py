@@ -91,7 +91,7 @@ def _pair_of(graph: Graph, pair: tuple[str, ...]) -> tuple[int, int]:
 
 
 def _groups(graph: Graph, hoods: Tensor) -> dict[str, Tensor]:
-    """All labelled nodes with a labelled neighbor, and fifths of them by degree."""
+    """All labeled nodes with a labeled neighbor, and fifths of them by degree."""
     nodes = (graph.labeled & (hoods.sum(dim=1) > 0)).nonzero().squeeze(1)
     fifths = degree_groups(graph.degrees, nodes)
     return {ALL: nodes, **dict(zip(group_names(), fifths, strict=True))}

@@ -1,6 +1,6 @@
 """Run time: milliseconds per epoch, peak memory and number of weights (paper, Table 13), and how they grow.
 
-Each cell trains in a process of its own, so that its peak memory is its own. An epoch is forward, backward,
+Each run has its own process, so that its peak memory can be measured. An epoch is forward, backward,
 step and evaluation, as in every run here; the first epochs are not counted. The scaling law is y = c Eᵇ,
 fitted to logarithms over synthetic graphs with E stored edges.
 """

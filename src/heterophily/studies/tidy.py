@@ -1,8 +1,8 @@
-"""Tidy data: a study is a few tables, a table is a list of flat rows, and a row is one observation.
+"""Tidy data: a study has a few tables, a table is a list of flat rows, and a row is one observation.
 
-Each table is a JSON file with one row per line and a CSV file of the same rows. Rows of other datasets
-or methods stay when a study is run again, so that one folder collects everything. Several commands may write
-into it at once: each makes its changes to what the others have written.
+Each table is a JSON file with one row per line and a CSV file with the same rows. Rows of other datasets or
+methods remain when a study is run again, so one folder collects everything. Several commands can write to it
+at the same time: each applies its changes to what the others have written.
 """
 
 import csv
@@ -44,7 +44,7 @@ def _plain(value: Any) -> Any:
 
 
 def write_rows(rows: Sequence[Row], path: Path) -> None:
-    """Write rows as JSON to `path` and as CSV beside it, each at once or not at all."""
+    """Write rows as JSON to `path` and as CSV next to it, each atomically."""
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     write_atomically(path, lambda p: p.write_text(f"[\n{lines}\n]\n", encoding="utf-8"))
     columns = list(dict.fromkeys(name for row in rows for name in row))
@@ -96,7 +96,7 @@ def mean_of(rows: Iterable[Row], name: str) -> float | None:
 
 
 def deviation_of(rows: Iterable[Row], name: str) -> float | None:
-    """The sample standard deviation (n - 1) of a column, as in the benchmark's table; None below two."""
+    """Return the sample standard deviation (n - 1) of a column, or None for fewer than two numbers."""
     numbers = [row[name] for row in rows if row.get(name) is not None]
     return stdev(numbers) if len(numbers) > 1 else None
 
@@ -212,10 +212,10 @@ class StudyData:
 
         self._change(table, edit)
 
-    def drop_rows_unless(self, wanted: Callable[[Row], bool]) -> None:
-        """Drop the rows of all tables that are not wanted."""
+    def drop_rows_unless(self, condition: Callable[[Row], bool]) -> None:
+        """Drop the rows of all tables that do not satisfy a condition."""
         for table in self.tables:
-            self._change(table, lambda rows: [row for row in rows if wanted(row)])
+            self._change(table, lambda rows: [row for row in rows if condition(row)])
 
     def _change(self, table: str, edit: RowEdit) -> None:
         self.tables[table] = edit(self.tables.get(table, []))

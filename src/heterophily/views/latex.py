@@ -3,7 +3,14 @@
 from html import escape
 
 from heterophily.bench.table import Entry, Table
-from heterophily.views.tables import LEVEL, MINUS, beside, notes, number, rank_text
+from heterophily.views.tables import (
+    MINUS,
+    NOT_WORSE_MARK,
+    notes,
+    number,
+    published_comparison,
+    rank_text,
+)
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -13,7 +20,7 @@ SPECIAL = {
     "–": "--",
     MINUS: "$-$",
     "±": r"$\pm$",
-    LEVEL: r"$^\dagger$",
+    NOT_WORSE_MARK: r"$^\dagger$",
     "<": "$<$",
     ">": "$>$",
 }
@@ -40,30 +47,37 @@ def to_latex(table: Table) -> str:
         r"% needs \usepackage{booktabs}",
         r"\begin{tabular}{l" + "r" * (len(table.datasets) + 1) + "}",
         r"\toprule",
-        " & ".join(["Method", *map(tex, table.datasets), "Rank"]) + r" \\",
+        " & ".join(["Method", *map(escape_latex, table.datasets), "Rank"]) + r" \\",
         r"\midrule",
     ]
     for model in table.models:
         cells = [_latex(entry) for entry in table.row(model)]
-        lines.append(" & ".join([tex(model), *cells, tex(rank_text(table, model))]) + r" \\")
+        lines.append(
+            " & ".join([escape_latex(model), *cells, escape_latex(rank_text(table, model))])
+            + r" \\"
+        )
     said = ["Bold: best; underlined: second of the dataset.", *notes(table)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *(f"% {s}" for s in said), ""])
 
 
-def tex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Plain text with everything escaped that LaTeX would take for a command."""
     return "".join(SPECIAL.get(c, c) for c in text)
 
 
 def _latex(entry: Entry) -> str:
-    text = tex(number(entry))
+    text = escape_latex(number(entry))
     command = {1: r"\textbf{%s}", 2: r"\underline{%s}"}.get(entry.position, "%s")
-    text = command % text + (tex(LEVEL) if entry.not_significantly_worse else "")
-    return f"{text} {{\\scriptsize ({tex(beside(entry))})}}" if beside(entry) else text
+    text = command % text + (escape_latex(NOT_WORSE_MARK) if entry.not_significantly_worse else "")
+    return (
+        f"{text} {{\\scriptsize ({escape_latex(published_comparison(entry))})}}"
+        if published_comparison(entry)
+        else text
+    )
 
 
 def to_html(table: Table) -> str:
-    """A page that stands alone, whose table a screen reader can walk through."""
+    """Return a self-contained page with a table that screen readers can navigate."""
     metric = escape(table.metric.replace("_", " "))
     head = "".join(
         f'<th scope="col">{escape(name)}</th>' for name in (*table.datasets, "average rank")
@@ -116,6 +130,6 @@ def _html(entry: Entry) -> str:
     if not entry.n and entry.failure_label == "–":
         text = '<span aria-label="missing">–</span>'
     if entry.not_significantly_worse:
-        text += f'<abbr title="not significantly worse than the best">{LEVEL}</abbr>'
-    said = escape(beside(entry))
+        text += f'<abbr title="not significantly worse than the best">{NOT_WORSE_MARK}</abbr>'
+    said = escape(published_comparison(entry))
     return f'{text}<small><span class="apart">; paper </span>{said}</small>' if said else text

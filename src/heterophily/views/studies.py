@@ -9,11 +9,9 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from heterophily.core.chart import Table
-from heterophily.studies import STUDIES
-from heterophily.studies.study import Study
+from heterophily.studies import STUDIES, AnyStudy
 from heterophily.studies.tidy import Tables, read_tables
 from heterophily.views.templates import render_markdown
 
@@ -24,7 +22,7 @@ JUDGMENT = "summary.md"  # text by a person about the results, if there is any
 class Section:
     """One study on the page."""
 
-    study: Study[Any]
+    study: AnyStudy
     text: str
     tables: Sequence[Table]
     findings: Sequence[str]
@@ -39,7 +37,7 @@ def page(folder: Path) -> str:
     return render_markdown("studies.md.j2", folder=folder.name, judgment=text, sections=sections)
 
 
-def _section(study: Study[Any], folder: Path, tables: Tables) -> Section:
+def _section(study: AnyStudy, folder: Path, tables: Tables) -> Section:
     text = textwrap.fill(" ".join(f"{study.description} {study.details}".split()), 120)
     images = [path for name in study.files for path in sorted(folder.glob(f"{name}*.png"))]
     return Section(study, text, study.tables(tables), study.findings(tables), images)

@@ -19,15 +19,15 @@ from heterophily.core.errors import unknown_name
 from heterophily.core.files import write_atomically
 from heterophily.views.console import console
 
-LEVEL = "†"
-PLACES = {1: "¹", 2: "²"}  # beside bold and underlined, which a pipe or a file loses
+NOT_WORSE_MARK = "†"
+PLACES = {1: "¹", 2: "²"}  # in addition to bold and underlined, which files do not show
 STYLES = {1: "bold", 2: "underline"}
 MINUS = "−"
 WIDTH = 140  # columns of a text that is not for a terminal
 
 
 def number(entry: Entry) -> str:
-    """Mean ± standard deviation, with the number of runs where some are missing; or OOM, time, error, –."""
+    """Mean ± standard deviation, with the number of runs if some are missing, or OOM, time, error, or –."""
     if entry.mean is None:
         return entry.failure_label
     spread = "" if entry.std is None else f" ± {entry.std:.{DIGITS}f}"
@@ -35,7 +35,7 @@ def number(entry: Entry) -> str:
     return f"{entry.mean:.{DIGITS}f}{spread}{runs}"
 
 
-def beside(entry: Entry) -> str:
+def published_comparison(entry: Entry) -> str:
     """The published mean and the difference to it, or nothing where the paper has no cell."""
     if entry.published is None:
         return ""
@@ -57,7 +57,7 @@ def rank_text(table: Table, model: str) -> str:
 
 
 def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
-    """What one must know to read the table, a sentence each; what ranks tell comes last."""
+    """Return sentences that explain the table. Those about ranks come last."""
     metric = table.metric.replace("_", " ")
     found = [f"Mean ± sample standard deviation (n − 1) of the test {metric} in percent."]
     if any(entry.partial for entry in table):
@@ -75,8 +75,9 @@ def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
     found.append(_rank_note(table))
     if table.comparisons:
         found.append(
-            f"{LEVEL} not significantly worse than the best of the dataset: corrected resampled t-test of "
-            f"Nadeau and Bengio on paired splits, Holm's correction, level {table.alpha:g}.{_untested(table)}"
+            f"{NOT_WORSE_MARK} not significantly worse than the best of the dataset: corrected resampled "
+            "t-test of Nadeau and Bengio on paired splits, Holm's correction, level "
+            f"{table.alpha:g}.{_untested(table)}"
         )
     return [*found, _ranking_note(table)] if over_datasets else found
 
@@ -135,12 +136,14 @@ def _grid(table: Table, datasets: Sequence[str], *, last: bool) -> Grid:
 
 def _cell(entry: Entry) -> Text:
     style = STYLES.get(entry.position, "" if entry.n else "dim")
-    # Marks stand in front, so that the digits of a column stay below each other.
-    marks = (LEVEL if entry.not_significantly_worse else "") + PLACES.get(entry.position, "")
+    # Marks are in front, so that the digits of a column are aligned.
+    marks = (NOT_WORSE_MARK if entry.not_significantly_worse else "") + PLACES.get(
+        entry.position, ""
+    )
     text = Text(marks)
     text.append(number(entry), style=style)
     if entry.published is not None:
-        text.append(f"\n{beside(entry)}", style="dim")
+        text.append(f"\n{published_comparison(entry)}", style="dim")
     return text
 
 
@@ -185,8 +188,12 @@ def markdown_grid(
 def _markdown(entry: Entry) -> str:
     text = number(entry)
     text = {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(entry.position, text)
-    text += LEVEL if entry.not_significantly_worse else ""
-    return f"{text}<br><sub>{beside(entry)}</sub>" if beside(entry) else text
+    text += NOT_WORSE_MARK if entry.not_significantly_worse else ""
+    return (
+        f"{text}<br><sub>{published_comparison(entry)}</sub>"
+        if published_comparison(entry)
+        else text
+    )
 
 
 def _escaped(name: str) -> str:
@@ -224,17 +231,17 @@ def print_table(table: Table, kind: str) -> None:
         screen = console()
         screen.print(text_view(table, width=screen.width))
     else:
-        print(spelled(table, kind), end="")
+        print(render_table(table, kind), end="")
 
 
 def write_table(table: Table, path: Path, kind: str) -> Path:
     """Write the table atomically."""
-    text = spelled(table, kind)
+    text = render_table(table, kind)
     write_atomically(path, lambda p: p.write_text(text, encoding="utf-8"))
     return path
 
 
-def spelled(table: Table, kind: str) -> str:
+def render_table(table: Table, kind: str) -> str:
     """The table as a string in a format."""
     from heterophily.views.latex import to_html, to_latex
 
@@ -252,13 +259,13 @@ def spelled(table: Table, kind: str) -> str:
 
 
 def format_of(path: Path) -> str:
-    """The format by the ending of a file; text if it tells none."""
+    """Return the format for a file extension, or text if it is unknown."""
     known = {f".{kind}": kind for kind in ("md", "csv", "json", "html")}
     return {**known, ".tex": "latex"}.get(path.suffix.lower(), "text")
 
 
 def to_text(table: Table) -> str:
-    """The table as it stands on a terminal, without colors."""
+    """Return the table as on a terminal, without colors."""
     page = Console(file=io.StringIO(), width=WIDTH, color_system=None)
     with page.capture() as capture:
         page.print(text_view(table, width=WIDTH))

@@ -1,5 +1,5 @@
-"""The report: one HTML file with everything that records, studies or a single graph tell.
+"""The report: one HTML file that summarizes records, studies, or a single graph.
 
-`data` reads and arranges, `charts` makes figures as plain data, `commands` says how to get a number again,
-`build` fills the templates. The drawing is done by plotly.js in the reader's browser.
+`data` reads and arranges, `panels` prepares the values of the templates, `commands` reproduces numbers, and
+`build` fills the templates. plotly.js draws the charts in the reader's browser.
 """

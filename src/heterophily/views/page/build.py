@@ -18,7 +18,7 @@ from heterophily.core.files import write_atomically
 from heterophily.core.types import Json
 from heterophily.data import published as paper
 from heterophily.views.page import panels
-from heterophily.views.page.commands import own_note, whole_command
+from heterophily.views.page.commands import custom_note, full_command
 from heterophily.views.page.data import (
     Results,
     environments,
@@ -45,14 +45,16 @@ def write_report(
 def report_page(results: Results) -> str:
     """The page of several methods on several datasets."""
     table = results.table
-    views = [panels.panel(results, dataset) for dataset in table.datasets]
+    sections = {name: panels.sections(results, name) for name in table.datasets}
+    views = [panels.panel(results, name, sections[name]) for name in table.datasets]
     ranks = [rank_chart(table.ranking)] if table.ranking else []
     has_paper = any(entry.published is not None for entry in table)
     more = panels.study_sections(results)
     figures = Figures(results.methods)
     for chart in ranks:
         figures.add(chart)
-    for section in [*(s for panel in views for s in panel["sections"]), *more]:
+    shown = [s for dataset in table.datasets for s in sections[dataset]]
+    for section in [*shown, *more]:
         figures.add(*section.charts)
     context = {
         "title": f"{_listed(len(table.models), 'method')} on {_listed(len(table.datasets), 'dataset')}",
@@ -68,8 +70,8 @@ def report_page(results: Results) -> str:
         "panels": views,
         "more": more,
         "environments": environments(results.runs),
-        "command": whole_command(results.runs, table.models, table.datasets),
-        "note": own_note(table.models, table.datasets),
+        "command": full_command(results.runs, table.models, table.datasets),
+        "note": custom_note(table.models, table.datasets),
     }
     return render("report.html", figures, context)
 

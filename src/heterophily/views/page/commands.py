@@ -2,10 +2,10 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.types import Settings, Value
 from heterophily.data.catalog import CATALOG
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.htmp.identity import identity_of
@@ -25,7 +25,7 @@ def bench_command(records: Sequence[Record]) -> str:
     return shlex.join([*words, *settings_words(changed_settings(first)), "--out", OUT])
 
 
-def settings_words(settings: Mapping[str, Any]) -> list[str]:
+def settings_words(settings: Settings) -> list[str]:
     """Settings as words of a command.
 
     >>> settings_words({"width": 64, "activation": "relu"})
@@ -36,17 +36,17 @@ def settings_words(settings: Mapping[str, Any]) -> list[str]:
 
 def bench_note(record: Record) -> str:
     """What the command cannot promise, if anything."""
-    own = own_note([record.model], [record.dataset])
+    own = custom_note([record.model], [record.dataset])
     return own if record.model not in REGISTRY else f"{own} {_changed_note(record)}".strip()
 
 
-def own_note(models: Iterable[str], datasets: Iterable[str]) -> str:
-    """Which names in a command stand for files, if any."""
+def custom_note(models: Iterable[str], datasets: Iterable[str]) -> str:
+    """Return which names in a command represent files, if any."""
     methods = [name for name in models if name not in REGISTRY]
     graphs = [name for name in datasets if name not in CATALOG and name != EMBEDDED]
-    told = [f"{n} is a custom method: pass the path of its file to --models." for n in methods]
-    told += [f"{n} is a custom graph: pass the path of its file to --datasets." for n in graphs]
-    return " ".join(told)
+    notes = [f"{n} is a custom method: pass the path of its file to --models." for n in methods]
+    notes += [f"{n} is a custom graph: pass the path of its file to --datasets." for n in graphs]
+    return " ".join(notes)
 
 
 def _changed_note(record: Record) -> str:
@@ -56,7 +56,7 @@ def _changed_note(record: Record) -> str:
     return ""
 
 
-def changed_settings(record: Record) -> dict[str, Any]:
+def changed_settings(record: Record) -> dict[str, Value]:
     """What must be set on the command line, beyond what the library decides by itself."""
     decided = _decided(record.model, record.dataset, {})
     if decided is None:
@@ -70,7 +70,7 @@ def changed_settings(record: Record) -> dict[str, Any]:
     return changed | {n: v for n, v in different.items() if _has_effect(decided, n, v)}
 
 
-def _has_effect(method: Method, name: str, value: Any) -> bool:
+def _has_effect(method: Method, name: str, value: Value) -> bool:
     """Return whether a setting changes results, or is unknown."""
     try:
         return identity_of(make_method(method, {name: value})) != identity_of(method)
@@ -78,12 +78,12 @@ def _has_effect(method: Method, name: str, value: Any) -> bool:
         return True
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(dict(settings), default=str))
+def _plain(settings: Settings) -> dict[str, Value]:
+    found: dict[str, Value] = json.loads(json.dumps(dict(settings), default=str))
     return found
 
 
-def _decided(model: str, dataset: str, more: Mapping[str, Any]) -> Method | None:
+def _decided(model: str, dataset: str, more: Settings) -> Method | None:
     if model not in REGISTRY:
         return None
     try:
@@ -92,7 +92,7 @@ def _decided(model: str, dataset: str, more: Mapping[str, Any]) -> Method | None
         return None
 
 
-def setting_text(value: Any) -> str:
+def setting_text(value: Value) -> str:
     """A value as `--set` reads it: text as it is, unless it looks like another value.
 
     >>> setting_text(0.5), setting_text("relu"), setting_text("1"), setting_text(True)
@@ -117,8 +117,8 @@ def splits_text(names: Iterable[str]) -> str:
     if len(found) < 2 or not all(name.isdigit() for name in found):
         return ",".join(found)
     numbers = [int(name) for name in found]
-    whole = numbers == list(range(numbers[0], numbers[-1] + 1))
-    return f"{numbers[0]}-{numbers[-1]}" if whole else ",".join(found)
+    is_range = numbers == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]}-{numbers[-1]}" if is_range else ",".join(found)
 
 
 def _seed(records: Sequence[Record]) -> list[str]:
@@ -126,7 +126,7 @@ def _seed(records: Sequence[Record]) -> list[str]:
     return ["--seed", str(starts.pop())] if len(starts) == 1 and starts != {0} else []
 
 
-def whole_command(records: Sequence[Record], models: Sequence[str], datasets: Sequence[str]) -> str:
+def full_command(records: Sequence[Record], models: Sequence[str], datasets: Sequence[str]) -> str:
     """The command that runs everything, with the committed settings and what all cells set beyond."""
     chosen = ["--models", ",".join(models), "--datasets", ",".join(datasets)]
     splits = ["--splits", splits_text(r.split for r in records), *_seed(records)]
@@ -134,7 +134,7 @@ def whole_command(records: Sequence[Record], models: Sequence[str], datasets: Se
     return shlex.join(["heterophily", "bench", *chosen, *splits, *shared, "--out", OUT])
 
 
-def shared_settings(records: Iterable[Record]) -> dict[str, Any]:
+def shared_settings(records: Iterable[Record]) -> dict[str, Value]:
     """Settings that all cells have, and that at least one has from the command line alone."""
     cells = list({(r.model, r.dataset): r for r in records}.values())
     # A custom method has no known defaults, so all of its settings would look changed.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 
@@ -15,14 +14,14 @@ from heterophily.analysis.diagnosis import Diagnosis, diagnose
 from heterophily.bench.table import Entry, Table, build_table, one_per_run
 from heterophily.core.chart import Chart
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.types import Json
 from heterophily.data.catalog import CATALOG
 from heterophily.data.loading import load
 from heterophily.data.store import is_present
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.runs.record import Record, latest, read_records
-from heterophily.studies import STUDIES
+from heterophily.studies import STUDIES, AnyStudy
 from heterophily.studies.matrices import estimated_chart
-from heterophily.studies.study import Study
 from heterophily.studies.tidy import Rows, filter_rows, read_rows
 from heterophily.training.metrics import DEFAULT_METRIC
 from heterophily.views.charts import LearningCurve
@@ -48,7 +47,7 @@ class Results:
         return list(dict.fromkeys((*self.table.models, *names)))
 
     @cached_property
-    def study_charts(self) -> list[tuple[Study[Any], Chart]]:
+    def study_charts(self) -> list[tuple[AnyStudy, Chart]]:
         """The charts of all studies."""
         tables = dict(self.studies)
         return [(study, chart) for study in STUDIES.values() for chart in study.charts(tables)]
@@ -87,12 +86,12 @@ def _studies_folder(source: Path, studies: Path | str | None) -> Path | None:
                 f"no folder of studies at {studies}; `heterophily study` makes one"
             )
         return Path(studies)
-    beside = (source if source.is_dir() else source.parent) / "studies"
-    return beside if beside.is_dir() else None
+    default = (source if source.is_dir() else source.parent) / "studies"
+    return default if default.is_dir() else None
 
 
 def read_studies(folder: Path | None) -> dict[str, Rows]:
-    """The tables of all studies in a folder, by the name of their file; empty ones are left out."""
+    """Return the tables of all studies in a folder by the name of their file, without empty ones."""
     found = {}
     names = {name for study in STUDIES.values() for name in study.files}
     for path in sorted(folder.glob("*.json")) if folder else ():
@@ -132,7 +131,7 @@ def curves_of(results: Results, dataset: str) -> tuple[dict[str, LearningCurve],
 def times_of(results: Results, dataset: str) -> tuple[dict[str, tuple[float, float]], str]:
     """Milliseconds per epoch and accuracy of each method, and where the times come from.
 
-    A study of run time measures one process alone; times of the runs themselves stand in where there is none.
+    A study of run time measures one process at a time. If there is none, the times of the runs are used.
     """
     scores = {e.model: e.mean for e in results.table.column(dataset) if e.mean is not None}
     alone = {
@@ -208,7 +207,7 @@ def _record_estimates(results: Results, dataset: str, names: Sequence[str]) -> l
 
 
 def key_numbers(results: Results) -> list[tuple[str, str]]:
-    """The few numbers that stand first, each with its words."""
+    """Return the key numbers of the report, each with its description."""
     table, done = results.table, [run for run in results.runs if run.done]
     hours = sum(float(run.run.get("seconds", 0)) for run in done) / 3600
     compared = [entry for entry in table if entry.verdict is not None]
@@ -249,8 +248,8 @@ def verdict_text(entry: Entry) -> str:
     return {True: "yes", False: "no", None: "–"}[entry.verdict]
 
 
-def to_json_value(value: Any) -> Any:
-    """The value for JSON: numbers with few digits, nothing that JSON does not know."""
+def to_json_value(value: Json) -> Json:
+    """Return a value for JSON: numbers with few digits, and None instead of NaN."""
     if isinstance(value, bool) or value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):

@@ -111,11 +111,11 @@ def score_rows(fitted: NodeClassifier) -> list[list[str]]:
 
 
 def class_rows(fitted: NodeClassifier, graph: Graph) -> list[list[str]]:
-    """Class, labelled and predicted nodes, and how sure the model is of them; the first row is the head."""
+    """Return the labeled and predicted nodes of each class and their mean probability, with a head."""
     probabilities = fitted.predict_proba()
     predicted, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     labels = graph.labels.numpy()
-    rows = [["class", "labelled", "predicted", "of them unlabelled", "mean probability"]]
+    rows = [["class", "labeled", "predicted", "of them unlabeled", "mean probability"]]
     for k, name in enumerate(fitted.class_names_):
         own = predicted == k
         mean = f"{100 * float(sure[own].mean()):.1f} %" if own.any() else "–"
@@ -147,7 +147,7 @@ def fit_command(
 
 
 def _said(fitted: NodeClassifier) -> dict[str, Any]:
-    """Preset and settings that the command must say, since the committed ones are others."""
+    """The preset and the settings that differ from the bundled ones."""
     committed = tuned(fitted.method.name, fitted.graph_.name) if fitted.graph_ else {}
     usual = {"preset": "published", **committed}
     decided = {"preset": fitted.preset, **settings_of(fitted.method)}

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from heterophily.analysis.diagnosis import Diagnosis
 from heterophily.bench.table import Entry, Table
@@ -17,7 +16,7 @@ from heterophily.views import charts
 from heterophily.views.page import data
 from heterophily.views.page.commands import bench_command, bench_note
 from heterophily.views.page.data import Results
-from heterophily.views.tables import LEVEL, number, rank_text, signed
+from heterophily.views.tables import NOT_WORSE_MARK, number, rank_text, signed
 
 TOPICS = {
     CLASSES: "Each row of a compatibility matrix shows how the neighbors of the nodes of one class are "
@@ -44,7 +43,7 @@ class Gauge:
     share: float | None = None
 
 
-def leaderboard(table: Table) -> list[dict[str, Any]]:
+def leaderboard(table: Table) -> list[dict[str, object]]:
     """The rows of the leaderboard."""
     return [
         {
@@ -59,7 +58,7 @@ def leaderboard(table: Table) -> list[dict[str, Any]]:
     ]
 
 
-def _cell(entry: Entry) -> dict[str, Any]:
+def _cell(entry: Entry) -> dict[str, object]:
     published = entry.published
     spread = "" if entry.std is None else f"± {entry.std:.2f}"
     return {
@@ -69,7 +68,7 @@ def _cell(entry: Entry) -> dict[str, Any]:
         "spread": spread,
         "runs": f"{entry.n}/{entry.planned}" if entry.partial else "",
         "place": entry.position,
-        "level": LEVEL if entry.not_significantly_worse else "",
+        "level": NOT_WORSE_MARK if entry.not_significantly_worse else "",
         "exists": bool(entry.n or entry.failed),
         "paper": ""
         if published is None
@@ -81,7 +80,7 @@ def _cell(entry: Entry) -> dict[str, Any]:
     }
 
 
-def panel(results: Results, dataset: str) -> dict[str, Any]:
+def panel(results: Results, dataset: str, shown: Sequence[Section]) -> dict[str, object]:
     """Everything that is known of a dataset."""
     graph = results.graphs.get(dataset)
     return {
@@ -92,7 +91,7 @@ def panel(results: Results, dataset: str) -> dict[str, Any]:
         "verdict": graph.verdict if graph else "",
         "audit": graph.audit.findings if graph else (),
         "citation": CATALOG[dataset].citation if dataset in CATALOG else "",
-        "sections": [s for s in sections(results, dataset) if s.charts],
+        "sections": shown,
         "methods": [method_row(results, e) for e in _ordered(results.table.column(dataset))],
     }
 
@@ -102,7 +101,7 @@ def _ordered(column: Sequence[Entry]) -> list[Entry]:
 
 
 def sections(results: Results, dataset: str) -> list[Section]:
-    """Return the charts of a dataset under their headings; some headings may have none."""
+    """Return the charts of a dataset under their headings."""
     curves, caption = data.curves_of(results, dataset)
     points, source = data.times_of(results, dataset)
     costs = (
@@ -117,7 +116,7 @@ def sections(results: Results, dataset: str) -> list[Section]:
     for study, chart in results.study_charts:
         if chart.dataset == dataset and not data.is_matrix_of(chart, dataset):
             found.setdefault(study.topic, []).append(chart)
-    return [Section(topic, shown, TOPICS.get(topic, "")) for topic, shown in found.items()]
+    return [Section(name, shown, TOPICS.get(name, "")) for name, shown in found.items() if shown]
 
 
 def study_sections(results: Results) -> list[Section]:
@@ -130,7 +129,7 @@ def study_sections(results: Results) -> list[Section]:
     return list(found.values())
 
 
-def method_row(results: Results, entry: Entry) -> dict[str, Any]:
+def method_row(results: Results, entry: Entry) -> dict[str, object]:
     """A method on a dataset: its scores, cost, settings, runs and command."""
     runs = sorted(
         results.cells.get((entry.model, entry.dataset), ()),
@@ -168,7 +167,7 @@ def _mean(values: Iterable[float | None], form: str) -> str:
     return format(fmean(known), form) if known else "–"
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     return value if isinstance(value, str) else "none" if value is None else str(value)
 
 
@@ -222,18 +221,21 @@ def declared_facts(dataset: str) -> dict[str, str]:
 
 
 def meters(graph: Diagnosis) -> list[Gauge]:
-    """Homophily and what neighbors tell, each with its meaning."""
+    """Return measures of homophily and of neighborhoods with their meanings."""
     h = graph.homophily_symmetric
     found: Mapping[str, tuple[float | None, str]] = {
-        "Edge homophily": (h.edge, "edges that connect equal classes"),
-        "Node homophily": (h.node, "equal neighbors of an average node"),
+        "Edge homophily": (h.edge, "share of edges within a class"),
+        "Node homophily": (h.node, "mean share of neighbors of the same class"),
         "Class-insensitive": (h.class_insensitive, "the same, corrected for the sizes of classes"),
-        "Adjusted": (h.adjusted, "0: as random wiring, 1: perfect"),
-        "Label informativeness": (h.label_informativeness, "what one neighbor tells of a label"),
-        "Discriminability": (graph.discriminability, "0: all classes have the same neighbors"),
+        "Adjusted": (h.adjusted, "0 for random edges, 1 for perfect homophily"),
+        "Label informativeness": (
+            h.label_informativeness,
+            "information of one neighbor about a label",
+        ),
+        "Discriminability": (graph.discriminability, "0 if all classes have the same neighbors"),
         "Overlap": (graph.mean_overlap, "of the neighborhoods of two classes"),
-        "Told by neighbors": (graph.neighborhood_accuracy, "accuracy from classes of neighbors"),
-        "Told by features": (graph.feature_accuracy, "accuracy of a linear model"),
+        "From neighbors": (graph.neighborhood_accuracy, "accuracy from classes of neighbors"),
+        "From features": (graph.feature_accuracy, "accuracy of a linear model"),
         "Largest class": (graph.largest_class, "accuracy of guessing it"),
     }
     return [

@@ -1,13 +1,13 @@
 "use strict";
-// What the page can do: draw charts in the colors of the page, sort and filter the leaderboard, switch the
-// dataset, choose methods, copy commands. Without this script the page still has all of its text and tables.
+// Draws charts in the colors of the page, sorts and filters the leaderboard, switches the dataset, selects methods,
+// and copies commands. Without this script, the page still contains all text and tables.
 
 const figures = JSON.parse(document.getElementById("figures").textContent);
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-const say = (sentence) => { one("#said").textContent = sentence; };
+const announce = (sentence) => { one("#said").textContent = sentence; };
 
-/* Methods that are chosen */
+/* Selected methods */
 
 const boxes = all("#chooser input[type=checkbox]");
 const known = new Set(boxes.map((box) => box.value));
@@ -121,13 +121,13 @@ function sort(button) {
   const rows = [...board.tBodies[0].rows];
   rows.sort((a, b) => compare(a, b, heading.cellIndex, direction));
   board.tBodies[0].append(...rows);
-  say(`Sorted by ${button.textContent}, ${direction}`);
+  announce(`Sorted by ${button.textContent}, ${direction}`);
 }
 
 function showChosen() {
-  const wanted = (one("#filter")?.value ?? "").trim().toLowerCase();
+  const query = (one("#filter")?.value ?? "").trim().toLowerCase();
   all("tr[data-method]").forEach((row) => {
-    row.hidden = !isChosen(row.dataset.method) || !row.dataset.method.toLowerCase().includes(wanted);
+    row.hidden = !isChosen(row.dataset.method) || !row.dataset.method.toLowerCase().includes(query);
   });
   all("li[data-method], details[data-method]").forEach((item) => {
     item.hidden = !isChosen(item.dataset.method);
@@ -141,7 +141,7 @@ function showChosen() {
 if (board) {
   all("th button", board).forEach((button) => button.addEventListener("click", () => sort(button)));
   one("#filter").addEventListener("input", showChosen);
-  one("#beside")?.addEventListener("change", (event) => board.classList.toggle("hide-paper", !event.target.checked));
+  one("#show-paper")?.addEventListener("change", (event) => board.classList.toggle("hide-paper", !event.target.checked));
   boxes.forEach((box) => box.addEventListener("change", () => { showChosen(); redraw(); }));
   all("[data-choose]").forEach((button) => button.addEventListener("click", () => {
     boxes.forEach((box) => { box.checked = button.dataset.choose === "all"; });
@@ -150,7 +150,7 @@ if (board) {
   }));
 }
 
-/* The dataset */
+/* The dataset switch */
 
 const picker = one("#dataset");
 
@@ -173,7 +173,7 @@ if (picker) {
   show("0");
   picker.addEventListener("change", () => {
     show(picker.value);
-    say(`Dataset ${picker.selectedOptions[0].textContent}`);
+    announce(`Dataset ${picker.selectedOptions[0].textContent}`);
     const head = one(`#panel-${picker.value}`);
     const bounds = one("#dataset-view").getBoundingClientRect();
     if (bounds.top > innerHeight || bounds.bottom < 0 || bounds.top < 0) head.scrollIntoView();
@@ -185,7 +185,7 @@ if (picker) {
   follow();
 }
 
-/* Small things */
+/* Menus and copy buttons */
 
 const chooser = one("#chooser");
 addEventListener("click", (event) => {
@@ -203,12 +203,12 @@ all(".copy").forEach((button) => {
     const code = button.previousElementSibling;
     try {
       await navigator.clipboard.writeText(code.textContent);
-      say("Copied");
+      announce("Copied");
       button.firstChild.textContent = "Copied";
       setTimeout(() => { button.firstChild.textContent = "Copy"; }, 1500);
     } catch {
       getSelection().selectAllChildren(code);
-      say("Selected; copy it with the keyboard");
+      announce("Selected; copy it with the keyboard");
     }
   });
 });
