@@ -70,10 +70,25 @@ class AuxiliaryLoss:
 
 @dataclass(frozen=True)
 class GateLoss(AuxiliaryLoss):
-    """λ Σ_l mean over training edges of -t log σ - (1-t) log(1-σ), t = 1[y_i = y_j] (GBK-GNN).
+    """Cross-entropy of the gates: whether an edge between training nodes connects equal classes.
 
-    `target = both_nonzero`: t = 1 if both class numbers are positive; `form = probabilities_as_logits`:
-    (1-σ, σ) taken as logits, log(1 + exp(±(1-2σ))). Both are what the program computes.
+    λ Σ_l mean_ij( -t log σ_ij - (1-t) log(1-σ_ij) ), t = 1[y_i = y_j]
+
+    Parameters
+    ----------
+    weight
+        λ.
+    target
+        `same_label`, or `both_nonzero` for t = 1 if both class numbers are positive, as in the
+        reference implementation of GBK-GNN.
+    form
+        `binary`, or `probabilities_as_logits` to use (1-σ, σ) as logits, as in the reference
+        implementation.
+
+    Examples
+    --------
+    >>> GateLoss(0.1).weight
+    0.1
     """
 
     weight: float = 1.0
@@ -113,10 +128,27 @@ class GateLoss(AuxiliaryLoss):
 
 @dataclass(frozen=True)
 class SimilarityLoss(AuxiliaryLoss):
-    """λ mean (w · |E_i - E_j| + w_0 - cos(x_i, x_j))² over chosen pairs (SimP-GCN).
+    """Squared error of predicting the similarity of features from the input of the last layer.
 
-    The pairs are each node with its five most and five least similar nodes by binarised features; of more
-    than `n_pairs`, that many are drawn in every step. E is what the last layer hears.
+    λ mean_ij( w · |E_i - E_j| + w_0 - cos(x_i, x_j) )²
+
+    Parameters
+    ----------
+    weight
+        λ.
+    n_pairs
+        Number of pairs that are sampled in every step, from the five most and five least similar
+        nodes of each node.
+
+    Notes
+    -----
+    E is the input of the last layer. The pairs are each node with its five most and five least
+    similar nodes, by binarized features.
+
+    Examples
+    --------
+    >>> SimilarityLoss(0.1).weight
+    0.1
     """
 
     weight: float = 1.0
@@ -154,7 +186,20 @@ def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class GroupLasso(AuxiliaryLoss):
-    """λ Σ over the weights of the layers of Σ_columns ‖column‖₂: whole output units may vanish (MixHop)."""
+    """Sum of the norms of all columns of the weights, which can set entire columns to zero.
+
+    λ Σ_W Σ_k ‖W_·k‖₂
+
+    Parameters
+    ----------
+    weight
+        λ.
+
+    Examples
+    --------
+    >>> GroupLasso(0.001).weight
+    0.001
+    """
 
     weight: float = 5e-4
 

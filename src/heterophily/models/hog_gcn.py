@@ -94,10 +94,20 @@ class HOGGCN(Method):
 
 @dataclass(frozen=True)
 class PropagatedLabels(StatePart):
-    """One-hot labels Y_lp that the topology of the last layer propagates.
+    """Labels that the topology of the last layer propagates, fixed before the first epoch.
 
-    They are predictions of the attribute model after a few training steps. With `train_true`, training nodes
-    have their true labels.
+    Y_lp = one_hot(argmax P), P the attribute model after a few training steps
+
+    Parameters
+    ----------
+    labels
+        `predicted`, or `train_true` for the true labels of the training nodes.
+    learning_rate
+        Learning rate of the attribute model before the first epoch.
+    n_steps
+        Number of training steps of the attribute model.
+    weight_decay
+        Weight decay of the attribute model before the first epoch.
 
     Examples
     --------
@@ -150,12 +160,14 @@ class PropagatedLabelsState(State):
 
 @dataclass(frozen=True)
 class AttributeLoss(AuxiliaryLoss):
-    """-log P_c of the attribute model, the mean over training nodes.
+    """Cross-entropy of the attribute model on training nodes.
+
+    mean_i( -log P_i,y_i )
 
     Examples
     --------
-    >>> AttributeLoss().requires[0].__name__
-    'EstimatedHomophily'
+    >>> AttributeLoss().full_graph_reason
+    ''
     """
 
     requires = (EstimatedHomophily,)
@@ -168,7 +180,9 @@ class AttributeLoss(AuxiliaryLoss):
 
 @dataclass(frozen=True)
 class PropagationLoss(AuxiliaryLoss):
-    """Cross-entropy of Ŷ = T Y_lp, with the topology T of the last layer.
+    """Cross-entropy of labels that are propagated by the topology of the last layer.
+
+    CE(T Y_lp, y), Y_lp the propagated labels, T the topology
 
     Examples
     --------

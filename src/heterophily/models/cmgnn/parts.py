@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prototypes(Neighborhood):
-    """A_sup = 1 (N, K): every node receives messages from the prototype of every class.
+    """The prototypes of all classes, which are K virtual nodes.
+
+    A_r = 1 (N, K)
 
     Examples
     --------
-    >>> (Prototypes() * CompatibilityWeights()).input
-    'prototypes'
+    >>> Prototypes().symbol
+    'A_sup'
     """
 
     symbol = "A_sup"
@@ -51,7 +53,9 @@ class Prototypes(Neighborhood):
 
 @dataclass(frozen=True)
 class CompatibilityWeights(Guidance):
-    """B_sup = norm1(Ĉ M̂) (N, K): the classes that the neighbors of a node should have.
+    """Weights of the prototypes: the neighborhood that a node of these classes should have.
+
+    B_r = norm1(Ĉ M̂) (N, K)
 
     Examples
     --------
@@ -78,14 +82,23 @@ class CompatibilityWeights(Guidance):
 
 @dataclass(frozen=True)
 class Discrimination(AuxiliaryLoss):
-    """λ mean over i ≠ j of cos(M̂_i Z_ptt, M̂_j Z_ptt): the messages that classes should receive differ.
+    """Mean similarity of the desired messages of different classes.
 
-    Z_ptt are the fused representations of the prototypes after dropout. M̂ is constant.
+    λ mean_(i≠j) cos(M̂_i Z_ptt, M̂_j Z_ptt), Z_ptt the representations of the prototypes
+
+    Parameters
+    ----------
+    weight
+        λ.
+
+    Notes
+    -----
+    Z_ptt are the fused states of the prototypes after dropout. M̂ is constant.
 
     Examples
     --------
-    >>> Discrimination(0.01).weight
-    0.01
+    >>> Discrimination(0.1).weight
+    0.1
     """
 
     weight: float = 1.0

@@ -34,26 +34,36 @@ SUPPLEMENTARY_LABELS = ("predicted", "masked", "true")
 
 @dataclass(frozen=True)
 class CompatibilityEstimate(StatePart):
-    """How prototypes, soft labels, and compatibility matrix are computed.
+    """Prototypes, soft labels, and the compatibility matrix, estimated during training.
+
+    M̂ = norm1( norm1((w ⊙ g ⊙ Ĉ)ᵀ) norm1(A (g ⊙ Ĉ)) ), g the confidence of the soft labels Ĉ,
+    w a weight of the degree
 
     Parameters
     ----------
     supplementary_labels
-        The labels with which a training node weights the prototypes: `predicted`; `masked`, its true label
-        except in the steps in which the loss uses the node, a random share; or `true`, its true label.
+        Labels with which training nodes weight the prototypes: `predicted`; `masked` for the true
+        labels, except for nodes that are randomly selected for the loss of a step; or `true`, as
+        published.
     prototype_index
-        `nodes`, or `positions` to use positions in the list of training nodes as node numbers.
+        `nodes`, or `positions` to use positions in the list of training nodes as node numbers, as
+        in the reference implementation.
     degree_weight
-        The weight of a node by its degree: `three_branches`, or `overwritten`.
+        `three_branches`, or `overwritten` as in the reference implementation of CMGNN.
     pseudo_labels
-        The pass whose predictions become soft labels: `evaluation` or `training`.
+        Pass whose predictions become soft labels: `evaluation`, or `training` as in the reference
+        implementation.
     masked_fraction
-        Share of the training nodes that `masked` hides in a step.
+        Fraction of training nodes in the loss of a step, if `supplementary_labels` is `masked`.
+
+    Notes
+    -----
+    Ĉ contains the true labels of training nodes and the predictions for all other nodes.
 
     Examples
     --------
-    >>> CompatibilityEstimate(pseudo_labels="training").full_graph_reason
-    'its soft labels come from a training pass over all nodes (pseudo_labels = training)'
+    >>> CompatibilityEstimate().supplementary_labels
+    'predicted'
     """
 
     supplementary_labels: str = "predicted"
