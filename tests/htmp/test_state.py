@@ -158,7 +158,7 @@ def test_adaptation_is_two_passes_that_start_from_uniform_soft_labels():
     state = network.states[0]
     soft = torch.full((50, K), 1 / K)
     for _ in range(2):
-        state._adapted = (None, soft)
+        state._adapted = soft
         expected = network(other).detach()
         soft = expected.softmax(dim=1)
     state.end_adaptation()

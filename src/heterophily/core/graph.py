@@ -154,7 +154,7 @@ class Graph:
         """Number of distinct directed edges as stored, including self-loops."""
         return self.adjacency.n_entries
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Number of features F."""
         return self.features.shape[1]

@@ -82,12 +82,12 @@ class Pattern:
             n_columns,
         )
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Number of rows and columns."""
         return len(self.indptr) - 1, self.n_columns
 
-    @property
+    @cached_property
     def n_entries(self) -> int:
         """Number of stored entries m."""
         return len(self.indices)

@@ -104,7 +104,9 @@ def degree_column(context: Context) -> Tensor:
             degrees[-context.n_virtual :] = 0
         return degrees.unsqueeze(1)
 
-    column: Tensor = context.graph.cached(("degree column", context.n_virtual), compute)
+    if "degree column" not in context.bound:
+        context.bound["degree column"] = compute()
+    column: Tensor = context.bound["degree column"]
     return column
 
 

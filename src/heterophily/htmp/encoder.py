@@ -18,7 +18,7 @@ from heterophily.core.sparse import Matrix, segment_sum
 from heterophily.htmp.adaptive import degree_column
 from heterophily.htmp.guidance import RowMean, SymmetricMean
 from heterophily.htmp.neighborhoods import Neighborhood, Raw, WithSelf, structure_adjacency
-from heterophily.htmp.part import Context, Dense, Sizes, activate, apply_dropout
+from heterophily.htmp.part import ACTIVATIONS, Context, Dense, Sizes, apply_dropout
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Embed(Encoder):
         """f(X W + b)."""
         for i, dense in enumerate(w.dense):
             x = apply_dropout(x, self.dropout, training=context.training) if i else x
-            x = activate(dense(x), str(self.activation))
+            x = ACTIVATIONS[self.activation](dense(x))
             x = w.norms[i](x) if self.norm else x
         return apply_dropout(x, self.dropout, training=context.training) if self.drop_output else x
 

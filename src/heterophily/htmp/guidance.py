@@ -49,7 +49,7 @@ class ChannelInput:
     """What a guidance may look at."""
 
     channel: Channel
-    adjacency: Adjacency
+    adjacency: Any  # A_r, a `Pattern` or `Matrix`; None for prototypes
     inputs: Any  # Z (N, d_in)
     messages: Tensor  # U (N, d_out)
     context: Context

@@ -15,7 +15,8 @@ from heterophily.htmp.execution.bind import apply_operators
 from heterophily.htmp.guidance import ChannelInput
 from heterophily.htmp.method import Method
 from heterophily.htmp.neighborhoods import adjacency_of, structure_adjacency
-from heterophily.htmp.part import Context, Dense, Sizes, Weights, activate, apply_dropout
+from heterophily.htmp.part import ACTIVATIONS, Context, Dense, Sizes, Weights, apply_dropout
+from heterophily.htmp.transform import Transform
 
 NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
 
@@ -49,6 +50,9 @@ class Layer(nn.Module):
         self.width = combine.width(joint)
         self.relu_places = [_relu_place(architecture, c, is_last=size.is_last) for c in channels]
         self.active = not size.is_last or architecture.activate_last
+        self.activation = str(architecture.activation) if self.active else "none"
+        kind = type(architecture.transform)
+        self.has_after_combine = kind.after_combine is not Transform.after_combine
         norm = method.norm if self.active else "none"
         self.norm = NORMS[norm](self.width) if norm != "none" else None
         self.residual = Dense(size.d_in, self.width) if method.residual else None
@@ -92,10 +96,13 @@ class Layer(nn.Module):
     def update(self, messages: Sequence[Tensor], first_input: Any, context: Context) -> Tensor:
         """Return Z^l from the messages of all channels and the input of the first one."""
         z = self.combine_part(messages, first_input, self.combine, context)
-        z = self.architecture.transform.after_combine(z, messages, self.transform, context.layer)
+        if self.has_after_combine:
+            z = self.architecture.transform.after_combine(
+                z, messages, self.transform, context.layer
+            )
         z = z if self.residual is None else z + self.residual(context.inputs["previous"])
         z = z if self.norm is None else self.norm(z)
-        return activate(z, str(self.architecture.activation)) if self.active else z
+        return z if self.activation == "none" else ACTIVATIONS[self.activation](z)
 
     def _apply_relu(self, messages: list[Tensor], place: str) -> list[Tensor]:
         return [
@@ -107,7 +114,9 @@ class Layer(nn.Module):
         channel = self.channels[r]
         operator = context.bound.get(channel)
         if operator is None:
-            adjacency = _adjacency(channel, context.graph)
+            adjacency = (
+                _adjacency(channel, context.graph) if channel.input != "prototypes" else None
+            )
             seen = ChannelInput(channel, adjacency, inputs, messages, context)
             operator = channel.guidance.operator(seen, self.guidance[r])
             if channel.guidance.depends_on == "graph":

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Features, Graph
+from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import RawFeatures, normalize_rows
 from heterophily.htmp.execution.batch import full_graph_of
-from heterophily.htmp.execution.bind import bound_operators
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
 from heterophily.htmp.method import Method, complete_architecture
@@ -37,6 +37,7 @@ class Network(nn.Module):
         self.n_features, self.n_classes = graph.n_features, graph.n_classes
         self.n_nodes = graph.n_nodes
         self.encoder_part = architecture.encoder
+        self.transductive_reason = _transductive_reason(architecture)
         self.n_layers = method.n_layers
         if architecture.skip is not None:
             self.n_layers = max(self.n_layers, architecture.skip.min_layers)
@@ -76,8 +77,14 @@ class Network(nn.Module):
             d_out = widths[min(layer, len(widths)) - 1]
             if layer == self.n_layers and architecture.head is None:
                 d_out = size.n_classes
-            place = {"layer": layer, "n_layers": self.n_layers, "n_channels": len(channels)}
-            sized = dataclasses.replace(size, d_in=d_in, d_out=d_out, **place)
+            sized = dataclasses.replace(
+                size,
+                d_in=d_in,
+                d_out=d_out,
+                layer=layer,
+                n_layers=self.n_layers,
+                n_channels=len(channels),
+            )
             layers.append(Layer(self.method, architecture, sized, channels, combine))
             d_in = layers[-1].width
         return layers
@@ -113,11 +120,13 @@ class Network(nn.Module):
         """Prepare the states and compute Z⁰."""
         self.check(graph)
         adapted = [state for state in self.states if state.needs_adaptation(graph)]
-        for state in adapted:
-            state.adapt(graph, lambda: self._evaluate(graph))
-        context = self.open(graph)
-        for state in adapted:
-            state.end_adaptation()
+        try:
+            for state in adapted:
+                state.adapt(graph, lambda: self._evaluate(graph))
+            context = self.open(graph)
+        finally:
+            for state in adapted:
+                state.end_adaptation()
         context.outputs.append([self._initial(context)])
         return context
 
@@ -135,9 +144,7 @@ class Network(nn.Module):
 
     def classify(self, context: Context) -> Tensor:
         """Apply FUSE and the head; return the logits of all real nodes."""
-        z = apply_dropout(
-            self.fused(context), self.architecture.dropout.head, training=context.training
-        )
+        z = _drop(self.fused(context), self.architecture.dropout.head, context)
         logits = self.logits(z)
         if not context.n_virtual:
             return logits
@@ -168,7 +175,7 @@ class Network(nn.Module):
             working = state.add_virtual_nodes(working, lambda: self.input(graph))
             n_virtual += state.n_virtual
         x = (working.features if n_virtual else self.input(graph)) if with_features else None
-        bound = bound_operators(working)
+        bound: dict[Any, Any] = working.cached("bound operators", dict)
         context = Context(working, x, self.training, self.common, n_virtual=n_virtual, bound=bound)
         context.states = self.states
         for state in self.states:
@@ -176,7 +183,7 @@ class Network(nn.Module):
         return context
 
     def _initial(self, context: Context) -> Any:
-        x = apply_dropout(context.x, self.architecture.dropout.input, training=context.training)
+        x = _drop(context.x, self.architecture.dropout.input, context)
         context.initial = self.encoder_part(x, self.encoder, context)
         return context.initial
 
@@ -186,9 +193,7 @@ class Network(nn.Module):
         if architecture.skip is not None:
             previous = architecture.skip(previous, self.skip, context)
         elif context.layer > 1 or not isinstance(self.encoder_part, RawFeatures):
-            previous = apply_dropout(
-                previous, architecture.dropout.layer, training=context.training
-            )
+            previous = _drop(previous, architecture.dropout.layer, context)
         context.inputs = {"previous": previous, "initial": context.initial, "nodes": None}
         if context.n_virtual:
             context.inputs["prototypes"] = previous[-context.n_virtual :]
@@ -284,29 +289,18 @@ class Network(nn.Module):
             total = total + term(self, context, nodes, w)
         return total
 
-    @property
-    def transductive_reason(self) -> str:
-        """Why the network fits no other set of nodes; empty if it is inductive."""
-        architecture = self.architecture
-        if self.encoder_part.uses_structure or any(
-            c.input == "nodes" for c in architecture.channels
-        ):
-            return "has one weight per node"
-        if any(c.guidance.weight_per_entry for c in architecture.channels):
-            return "has one weight per pair of nodes"
-        return ""
-
     def check(self, graph: Graph) -> None:
         """Raise an error for a graph that does not fit, or if the states are not initialized."""
-        name, n_nodes = self.method.name, full_graph_of(graph).n_nodes
+        name = self.method.name
         if graph.n_features != self.n_features:
             raise HeterophilyError(
                 f"{name} was built for {self.n_features} features, but graph {graph.name!r} has "
                 f"{graph.n_features}; build it for this graph"
             )
-        if n_nodes != self.n_nodes and self.transductive_reason:
+        reason = self.transductive_reason
+        if reason and (n_nodes := full_graph_of(graph).n_nodes) != self.n_nodes:
             raise HeterophilyError(
-                f"{name} {self.transductive_reason} and was built for {self.n_nodes} nodes, but graph "
+                f"{name} {reason} and was built for {self.n_nodes} nodes, but graph "
                 f"{graph.name!r} has {n_nodes}; refit it on this graph or use an inductive model such as gcn"
             )
         self._require_initialized([state for state in self.states if state.used_in_forward])
@@ -318,3 +312,17 @@ class Network(nn.Module):
                 "split.train) before the first forward pass, and network.update_states(graph, logits) "
                 "whenever validation improves"
             )
+
+
+def _drop(x: Any, rate: float | None, context: Context) -> Any:
+    return apply_dropout(x, rate, training=True) if context.training and rate else x
+
+
+def _transductive_reason(architecture: Architecture) -> str:
+    """Return why a network fits no other set of nodes; empty if it is inductive."""
+    channels = architecture.channels
+    if architecture.encoder.uses_structure or any(c.input == "nodes" for c in channels):
+        return "has one weight per node"
+    if any(c.guidance.weight_per_entry for c in channels):
+        return "has one weight per pair of nodes"
+    return ""

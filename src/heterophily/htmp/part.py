@@ -5,7 +5,7 @@ the network owns them and hands them to the verb as `w`. Symbols: N nodes, F fea
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -34,10 +34,10 @@ class Sizes:
     heads: int = 1
     adjacency: Any = None  # of the channel, for a guidance with a weight per entry
 
-    @property
-    def is_last(self) -> bool:
-        """Whether this is the last layer."""
-        return self.layer == self.n_layers
+    is_last: bool = field(init=False)  # whether this is the last layer
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_last", self.layer == self.n_layers)
 
     @property
     def n_classes(self) -> int:
@@ -148,15 +148,9 @@ def apply_dropout(state: Features, rate: float | None, *, training: bool) -> Any
     return state.dropout(rate) if isinstance(state, Matrix) else dropout(state, rate)
 
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": lambda x: x,
     "relu": F.relu,
     "elu": F.elu,
     "tanh": torch.tanh,
 }
-
-
-def activate(state: Tensor, name: str) -> Tensor:
-    """Apply an activation by name."""
-    result: Tensor = ACTIVATIONS[name](state)
-    return result

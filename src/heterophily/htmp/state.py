@@ -38,9 +38,7 @@ class State(nn.Module):
 
     initialized: Tensor  # a buffer, so a loaded network counts as initialized
     training_graph: Tensor  # checksum of the structure of the training graph, (32,) bytes
-    update_from: Literal["evaluation", "training"] = (
-        "evaluation"  # the pass whose logits `update` receives
-    )
+    update_from: Literal["evaluation", "training"] = "evaluation"  # whose logits `update` receives
     used_in_forward: ClassVar[bool] = True  # False if only losses read the state
     n_virtual: int = 0  # virtual nodes that `add_virtual_nodes` appends
 
@@ -48,29 +46,32 @@ class State(nn.Module):
         super().__init__()
         self.register_buffer("initialized", torch.tensor(False))
         self.register_buffer("training_graph", torch.zeros(32, dtype=torch.uint8))
-        self._token: object = None  # identifies the training graph in this process
+        self._recognized: Graph | None = (
+            None  # the training graph, or a graph with the same checksum
+        )
         self.register_load_state_dict_post_hook(_clear_cache)
 
     def clear_cache(self) -> None:
         """Discard what was computed from earlier values."""
-        self._token = None
+        self._recognized = None
 
     def mark_initialized(self, graph: Graph) -> None:
-        """Remember the training graph."""
-        digest = torch.tensor(list(bytes.fromhex(graph.structure_checksum)), dtype=torch.uint8)
-        self.training_graph = digest.to(self.training_graph.device)
+        """Store that the values belong to this training graph."""
+        self.training_graph = _checksum(graph).to(self.training_graph.device)
         self.initialized = torch.ones_like(self.initialized)
-        self._token = graph_token(graph)
+        self._recognized = graph
 
     def is_training_graph(self, graph: Graph) -> bool:
         """Return whether edges and features are those of the training graph, whatever the labels."""
-        full = full_graph_of(graph)
-        if self._token is not None and graph_token(full) is self._token:
+        if graph is self._recognized:
             return True
-        digest = torch.tensor(list(bytes.fromhex(full.structure_checksum)), dtype=torch.uint8)
-        is_same = torch.equal(digest, self.training_graph.cpu())
-        self._token = graph_token(full) if is_same else self._token
-        return is_same
+        full = full_graph_of(graph)
+        if full is not self._recognized and not torch.equal(
+            _checksum(full), self.training_graph.cpu()
+        ):
+            return False
+        self._recognized = full
+        return True
 
     def initialize(
         self, network: "Network", graph: Graph, nodes: Tensor, *, block: int | None = None
@@ -110,6 +111,5 @@ def _clear_cache(state: State, _: object) -> None:
     state.clear_cache()
 
 
-def graph_token(graph: Graph) -> object:
-    """Return an object that a graph shares only with copies whose labels differ."""
-    return graph.cached("identity", object)
+def _checksum(graph: Graph) -> Tensor:
+    return torch.tensor(list(bytes.fromhex(graph.structure_checksum)), dtype=torch.uint8)

@@ -136,7 +136,7 @@ class Batch(Graph):
         """X of the nodes, then of the prototypes."""
         return self.__dict__["_gather"]()
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Number F of features."""
         return self.full_graph.n_features

@@ -8,15 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix, Pattern
-from heterophily.htmp.channel import Channel, ComplementOperator, Operator
-
-
-def bound_operators(graph: Graph) -> dict[Channel, Operator]:
-    """Return the operators of a graph that have been computed so far, by channel."""
-    operators: dict[Channel, Operator] = graph.cached("bound operators", dict)
-    return operators
+from heterophily.htmp.channel import ComplementOperator, IdentityOperator, Operator
 
 
 def apply_operators(operators: Sequence[Operator], states: Sequence[Tensor]) -> list[Tensor]:
@@ -34,10 +27,14 @@ def apply_operators(operators: Sequence[Operator], states: Sequence[Tensor]) -> 
             parts = product.split([states[j].shape[1] for j in group], dim=1)
             products |= dict(zip(group, parts, strict=True))
     return [
-        _finish(operator, states[i], products[i]) if i in products else operator @ states[i]
-        for i, operator in enumerate(operators)
+        _apply(operator, state, products.get(i))
+        for i, (operator, state) in enumerate(zip(operators, states, strict=True))
     ]
 
 
-def _finish(operator: Operator, state: Tensor, product: Tensor) -> Tensor:
+def _apply(operator: Operator, state: Tensor, product: Tensor | None) -> Tensor:
+    if isinstance(operator, IdentityOperator):
+        return state
+    if product is None:
+        return operator @ state
     return state - product if isinstance(operator, ComplementOperator) else product

@@ -30,13 +30,14 @@ def evaluate(network: Network, graph: Graph, *, block: int = BLOCK, head: bool =
     network.check(graph)
     forward = _BlockwiseForward(network, graph, block)
     adapted = [state for state in network.states if state.needs_adaptation(graph)]
-    with torch.no_grad():
+    try:
+        with torch.no_grad():
+            for state in adapted:
+                state.adapt(graph, lambda: forward.run(head=True))
+            return forward.run(head=head)
+    finally:
         for state in adapted:
-            state.adapt(graph, lambda: forward.run(head=True))
-        result = forward.run(head=head)
-    for state in adapted:
-        state.end_adaptation()
-    return result
+            state.end_adaptation()
 
 
 @dataclass

@@ -22,9 +22,14 @@ from heterophily.core.compatibility import degree_weights, estimated_compatibili
 from heterophily.core.errors import HeterophilyError, check_option
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix
-from heterophily.htmp.execution.batch import Batch, global_node_ids, with_virtual_nodes
+from heterophily.htmp.execution.batch import (
+    Batch,
+    full_graph_of,
+    global_node_ids,
+    with_virtual_nodes,
+)
 from heterophily.htmp.part import Context
-from heterophily.htmp.state import State, StatePart, graph_token
+from heterophily.htmp.state import State, StatePart
 
 if TYPE_CHECKING:
     from heterophily.htmp.network import Network
@@ -117,7 +122,7 @@ class CompatibilityState(State):
         self.register_buffer("compatibility", torch.full((k, k), 1 / k))
         self.register_buffer("is_train_node", torch.zeros(graph.n_nodes, dtype=torch.bool))
         self._extended: tuple[Graph, Graph] | None = None  # a graph, and the same with prototypes
-        self._adapted: tuple[object, Tensor] | None = None  # soft labels of another graph
+        self._adapted: Tensor | None = None  # soft labels of another graph
 
     @override
     def clear_cache(self) -> None:
@@ -161,16 +166,15 @@ class CompatibilityState(State):
 
     @override
     def needs_adaptation(self, graph: Graph) -> bool:
-        if self._adapted is not None:
-            return False
-        return not self.is_training_graph(graph)
+        is_known = graph is self._recognized or self._adapted is not None
+        return not is_known and not self.is_training_graph(graph)
 
     @override
     def adapt(self, graph: Graph, predict: Callable[[], Tensor]) -> None:
         place = self.compatibility.device
-        uniform = torch.full((graph.n_nodes, self.n_virtual), 1 / self.n_virtual, device=place)
-        self._adapted = graph_token(graph), uniform
-        self._adapted = graph_token(graph), predict().softmax(dim=1).to(place)
+        n_nodes, k = full_graph_of(graph).n_nodes, self.n_virtual
+        self._adapted = torch.full((n_nodes, k), 1 / k, device=place)
+        self._adapted = predict().softmax(dim=1).to(place)
 
     @override
     def end_adaptation(self) -> None:
@@ -187,7 +191,7 @@ class CompatibilityState(State):
 
     @override
     def prepare(self, context: Context) -> None:
-        nodes = global_node_ids(context.graph)
+        nodes = global_node_ids(context.graph) if isinstance(context.graph, Batch) else None
         masked = self.sample_masked_nodes(nodes) if context.training else None
         weights = self.prototype_weights(masked, nodes)
         context.carry |= {"masked": masked, "prototype_weights": weights}
@@ -199,7 +203,7 @@ class CompatibilityState(State):
 
         If there are masked nodes, the other training nodes use their true labels.
         """
-        labels = self.supplementary_labels if self._adapted is None else self._adapted[1]
+        labels = self.supplementary_labels if self._adapted is None else self._adapted
         labels = labels if nodes is None else labels[nodes]
         if masked is not None:
             is_train, known = self.is_train_node, self.soft_labels
