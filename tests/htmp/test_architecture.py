@@ -7,11 +7,12 @@ import pytest
 from heterophily import Architecture, CustomMethod, HeterophilyError
 from heterophily.htmp.architecture import Dropout, Head, find_problem_after
 from heterophily.htmp.combine import Add
-from heterophily.htmp.encoder import Embed, FeaturesAndStructure, Predict, RawFeatures
+from heterophily.htmp.encoder import Embed, Predict, RawFeatures
 from heterophily.htmp.guidance import Ones, RowMean
 from heterophily.htmp.method import complete_architecture
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.transform import NoTransform
+from heterophily.models.cmgnn.parts import FeaturesAndStructure
 
 CHANNELS = (Ego() * Ones(), Raw() * RowMean())
 PLAIN = Architecture(channels=CHANNELS, combine=Add())

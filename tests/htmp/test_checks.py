@@ -7,32 +7,27 @@ import scipy.sparse as sp
 import torch
 
 from heterophily import Architecture, CustomMethod, Graph, HeterophilyError, build
-from heterophily.htmp.adaptive import SimilaritySum
 from heterophily.htmp.architecture import Head
 from heterophily.htmp.checks import find_problem
-from heterophily.htmp.combine import Add, Concat, OrderedGate, SingleChannel, WeightedAdd
-from heterophily.htmp.encoder import Embed, LINKXEncoder, Predict, RawFeatures
-from heterophily.htmp.fuse import ConcatLayers, LastLayer, WeightedLayerSum
-from heterophily.htmp.guidance import (
-    Attention,
-    Complement,
-    Gate,
-    Ones,
-    RowMean,
-    SignedAttention,
-    SymmetricMean,
-)
-from heterophily.htmp.losses import AttributeLoss, GateLoss
-from heterophily.htmp.neighborhoods import AllPairs, Ego, Hop, Power, Raw, Signed, WithSelf
-from heterophily.htmp.relations import (
-    ClosedFormCoefficients,
-    EstimatedHomophily,
-    SignedSimilarity,
-)
-from heterophily.htmp.transform import Linear, NearIdentity, NoTransform, SharedLinear
+from heterophily.htmp.combine import Add, Concat, SingleChannel, WeightedAdd
+from heterophily.htmp.encoder import Embed, Predict, RawFeatures
+from heterophily.htmp.fuse import ConcatLayers, LastLayer
+from heterophily.htmp.guidance import Attention, Complement, Ones, RowMean, SymmetricMean
+from heterophily.htmp.neighborhoods import Ego, Hop, Power, Raw, WithSelf
+from heterophily.htmp.transform import Linear, NoTransform, SharedLinear
 from heterophily.models import REGISTRY
+from heterophily.models.classics import LINKXEncoder
 from heterophily.models.cmgnn.parts import CompatibilityWeights, Discrimination, Prototypes
 from heterophily.models.cmgnn.state import CompatibilityEstimate
+from heterophily.models.fagcn import SignedAttention
+from heterophily.models.gbk_gnn import Gate, GateLoss
+from heterophily.models.gcnii import NearIdentity
+from heterophily.models.ggcn import Signed, SignedSimilarity
+from heterophily.models.glognn import AllPairs, ClosedFormCoefficients
+from heterophily.models.gpr_gnn import WeightedLayerSum
+from heterophily.models.hog_gcn import AttributeLoss, EstimatedHomophily
+from heterophily.models.ordered_gnn import OrderedGate
+from heterophily.models.simp_gcn import SimilaritySum
 
 EGO, MEAN = Ego() * Ones(), Raw() * RowMean()
 STRUCTURE = (Raw() * Ones()).with_input("nodes")

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from heterophily.htmp.guidance import SignedAttention
 from heterophily.htmp.method import settings_of
 from heterophily.models.building import build
+from heterophily.models.fagcn import SignedAttention
 
 P, EPSILON, WIDTH = 0.4, 0.35, 5
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.losses import GateLoss
 from heterophily.models.building import build
+from heterophily.models.gbk_gnn import GateLoss
 
 QUIRKS = {"loops": True, "ego": True, "parity": True}
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.relations import cosines
 from heterophily.models.building import build
+from heterophily.models.ggcn import cosines
 
 
 def normalized(graph, dense, normalization):

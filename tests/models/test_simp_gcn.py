@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from heterophily.htmp.losses import similar_pairs
 from heterophily.models.building import build
+from heterophily.models.simp_gcn import similar_pairs
 
 
 def features(graph, dense):

@@ -75,7 +75,7 @@ def test_neighborhoods_contain_the_node_itself(small_graph):
 
 
 def test_too_few_columns_for_the_classes_are_refused(small_graph):
-    with pytest.raises(HeterophilyError, match="reads its first 3 columns as classes, but has 2"):
+    with pytest.raises(HeterophilyError, match="uses its first 3 columns as classes, but has 2"):
         build("ugcn", small_graph(), head="none", embedding_width=2)
 
 

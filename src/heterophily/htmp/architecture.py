@@ -16,7 +16,7 @@ from heterophily.htmp.combine import Combine, SingleChannel
 from heterophily.htmp.encoder import Encoder, RawFeatures
 from heterophily.htmp.fuse import LastLayer
 from heterophily.htmp.losses import AuxiliaryLoss
-from heterophily.htmp.skip import DecayedResidual
+from heterophily.htmp.skip import Skip
 from heterophily.htmp.state import StatePart
 from heterophily.htmp.transform import Linear, Transform
 
@@ -94,7 +94,7 @@ class Architecture:
     encoder: Encoder = RawFeatures()
     transform: Transform = Linear()
     head: Head | None = None  # without a head, the last layer has K columns
-    skip: DecayedResidual | None = None
+    skip: Skip | None = None
     dropout: Dropout = Dropout(input=None, layer=None)
     activation: str | None = None  # after each layer
     activate_last: bool = False  # also after the last layer

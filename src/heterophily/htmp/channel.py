@@ -68,16 +68,6 @@ class IdentityOperator:
 
 
 @dataclass(frozen=True, eq=False)
-class DiagonalOperator:
-    """diag(v) @ Z."""
-
-    values: Tensor  # (N,)
-
-    def __matmul__(self, state: Tensor) -> Tensor:
-        return self.values.unsqueeze(1) * state
-
-
-@dataclass(frozen=True, eq=False)
 class ComplementOperator:
     """(I - B) @ Z = Z - B @ Z."""
 

@@ -1,7 +1,6 @@
 """COMBINE: one state from the messages of all channels (paper, Section 3).
 
-Add, weighted add, concatenation, and concatenation with learned dimensions; the adaptive sums are in
-`adaptive.py`. `symbol` is how the paper's table writes it.
+`symbol` is the notation of the paper's table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,10 +10,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from heterophily.core.dense import product
-from heterophily.core.errors import HeterophilyError, check_option
-from heterophily.core.fused import blend
-from heterophily.htmp.part import Context, Dense, Sizes
+from heterophily.core.fused import gated_sum
+from heterophily.htmp.part import Context, Sizes, init_uniform
 
 Messages = Sequence[Tensor]
 
@@ -29,6 +26,7 @@ class Combine:
     # Smallest and largest number of channels; None for no limit.
     arity: ClassVar[tuple[int, int | None]] = (1, None)
     keeps_width: ClassVar[bool] = True  # whether Z is as wide as each message
+    is_linear: ClassVar[bool] = False  # whether Z is linear in the messages; not inherited
 
     @property
     def requires_equal_widths(self) -> bool:
@@ -70,6 +68,7 @@ class SingleChannel(Combine):
     """
 
     arity = (1, 1)
+    is_linear = True
 
     def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """Z_1."""
@@ -93,6 +92,7 @@ class Add(Combine):
     """
 
     symbol = "Add"
+    is_linear = True
 
     def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """Z_1 + .. + Z_R."""
@@ -124,40 +124,13 @@ class WeightedAdd(Combine):
     first: float
     second: float | None = None
     symbol = "WeightedAdd"
+    is_linear = True
     arity = (2, 2)
 
     def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
         """ω_1 Z_1 + ω_2 Z_2."""
         one, two = self.first, 1 - self.first if self.second is None else self.second
         return torch.add(two * messages[1] if two != 1 else messages[1], messages[0], alpha=one)
-
-
-@dataclass(frozen=True)
-class LearnedAdd(Combine):
-    """Sum of two messages with a learned weight.
-
-    Z = Z_1 + ω Z_2 + b
-
-    Examples
-    --------
-    >>> LearnedAdd().symbol
-    'WeightedAdd'
-    """
-
-    symbol = "WeightedAdd"
-    arity = (2, 2)
-
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """ω, uniform in (½, 1), and b."""
-        spread = size.d_out**-0.5
-        return {
-            "weight": nn.Parameter(torch.empty(()).uniform_(0.5, 1)),
-            "b": nn.Parameter(torch.empty(size.d_out).uniform_(-spread, spread)),
-        }
-
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """Z_1 + ω Z_2 + b."""
-        return messages[0] + w.weight * messages[1] + w.b
 
 
 @dataclass(frozen=True)
@@ -206,76 +179,56 @@ class Concat(Combine):
 
 
 @dataclass(frozen=True)
-class OrderedGate(Combine):
-    """Gate that assigns the first dimensions to the node and the others to its neighbors.
+class AdaptiveSum(Combine):
+    """Sum with one learned weight per node and channel.
 
-    Z = LN(G ⊙ Z_1 + (1 - G) ⊙ Z_2),
-    g^l = g^(l-1) + (1 - g^(l-1)) ⊙ cumsum(softmax([Z_1 ‖ Z_2] W_g + b_g))
+    Z = κ Σ_r α_r ⊙ Z_r, α = softmax( [sig(Z_1 a_1) ‖ .. ‖ sig(Z_R a_R)] V / R ), κ = 3 if R = 3,
+    else 1
 
     Parameters
     ----------
-    n_chunks
-        Number of columns of g^l. G repeats each column, so this number must divide the width.
-    shared
-        Whether all layers share the gate.
-    gate
-        `ordered`, `simple` for a sigmoid, or `off` for Z = LN(Z_2).
+    norm
+        Whether to apply a layer norm to the messages when computing α.
 
     Examples
     --------
-    >>> OrderedGate(16).symbol
-    'AdaCat'
+    >>> AdaptiveSum().symbol
+    'AdaAdd'
     """
 
-    n_chunks: int = 64
-    shared: bool = True
-    gate: str = "ordered"
-    symbol = "AdaCat"
-    arity = (2, 2)
-    carried_keys = ("gate",)
+    norm: bool = False
+    symbol = "AdaAdd"
 
-    @property
-    def requires_equal_widths(self) -> bool:
-        """Whether all layers share the gate."""
-        return self.shared and self.gate != "off"
-
-    def __post_init__(self) -> None:
-        check_option("gate", self.gate, ("ordered", "simple", "off"))
-
-    def _gate(self, size: Sizes) -> dict[str, nn.Module]:
-        if self.gate == "off":
-            return {}
-        width, chunks = size.d_out, self.n_chunks
-        if width % chunks:
-            raise HeterophilyError(f"n_chunks must divide the width {width}, got {chunks}")
-        return {"gate": Dense(2 * width, chunks)}
-
-    def shared_weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """The gate, if all layers share it."""
-        return self._gate(size) if self.shared else {}
-
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """The layer norm, and the gate if each layer has its own."""
-        own = {} if self.shared else self._gate(size)
-        return {"norm": nn.LayerNorm(size.d_out), **own}
+    def weights(self, size: Sizes) -> dict[str, nn.Module | nn.Parameter]:
+        """The vectors a, as (R, d), V (R, R), and the norms."""
+        r, d = size.n_channels, size.d_out
+        found: dict[str, nn.Module | nn.Parameter] = {
+            "a": init_uniform(1.0, r, d),
+            "V": init_uniform(r**-0.5, r, r),
+        }
+        if self.norm:
+            found["norms"] = nn.ModuleList(nn.LayerNorm(d) for _ in range(r))
+        return found
 
     def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """LN(G ⊙ z + (1 - G) ⊙ m)."""
-        ego, mean = messages
-        if self.gate == "off":
-            return w.norm(mean)
-        return w.norm(blend(self.gate_values(messages, w, context), ego, mean))
+        """κ Σ_r α_r ⊙ Z_r."""
+        count = len(messages)
+        scale = 3.0 if count == 3 else 1.0
+        if not self.norm:
+            attend = torch.block_diag(*w.a.unsqueeze(2))
+            state, alpha = gated_sum(messages, attend, w.V / count, scale=scale)
+        else:
+            states = [norm(m) for norm, m in zip(w.norms, messages, strict=True)]
+            scores = torch.stack([m @ a for m, a in zip(states, w.a, strict=True)], dim=1)
+            alpha = (torch.sigmoid(scores) @ w.V / count).softmax(dim=1)
+            state = weigh(messages, alpha * scale)
+        context.add_aux_output("alpha", alpha)
+        return state
 
-    def gate_values(self, messages: Messages, w: Any, context: Context) -> Tensor:
-        """g^l (N, c), non-decreasing along chunks and along layers."""
-        dense = (context.shared_weights if self.shared else w).gate
-        ego, mean = messages
-        upper, lower = dense.weight.split(ego.shape[1])
-        raw = product(ego, upper, dense.bias).add_(product(mean, lower))
-        if self.gate == "simple":
-            return torch.sigmoid(raw)
-        opened = raw.softmax(dim=1).cumsum(dim=1)
-        before = context.carry.get("gate")
-        gate = opened if before is None else before + (1 - before) * opened
-        context.carry["gate"] = gate
-        return gate
+
+def weigh(messages: Messages, weights: Tensor) -> Tensor:
+    """Σ_r weights[:, r] ⊙ Z_r."""
+    total = weights[:, 0:1] * messages[0]
+    for r, message in enumerate(messages[1:], start=1):
+        total = torch.addcmul(total, weights[:, r : r + 1], message)
+    return total

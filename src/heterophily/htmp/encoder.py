@@ -12,12 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heterophily.core.errors import check_option
 from heterophily.core.graph import Features
 from heterophily.core.sparse import Matrix, segment_sum
-from heterophily.htmp.adaptive import degree_column
-from heterophily.htmp.guidance import RowMean, SymmetricMean
-from heterophily.htmp.neighborhoods import Neighborhood, Raw, WithSelf, structure_adjacency
+from heterophily.htmp.neighborhoods import Neighborhood
 from heterophily.htmp.part import ACTIVATIONS, Context, Dense, Sizes, apply_dropout
 
 
@@ -173,128 +170,6 @@ class Predict(Encoder):
         """The classifier before propagation."""
         hidden = apply_dropout(F.relu(w.inner(x)), self.dropout, training=context.training)
         return apply_dropout(w.outer(hidden), self.output_dropout, training=context.training)
-
-
-@dataclass(frozen=True)
-class PredictFromBoth(Predict):
-    """Classifier before propagation, from features and structure.
-
-    Z⁰ = drop( relu( δ (X W_x + b_x) + (1-δ) (S W_a + b_a) ) ) W_o + b_o (N, K),
-    S = D°^(-1/2) (A + I) D°^(-1/2)
-
-    Parameters
-    ----------
-    share
-        δ, weight of the features.
-
-    Examples
-    --------
-    >>> PredictFromBoth(share=0.5).uses_structure
-    True
-    """
-
-    share: float = 0.5  # δ
-    structure = WithSelf()
-
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """W_x (F, d), W_a (N, d) and W_o (d, K)."""
-        n = size.graph.n_nodes
-        return {**super().weights(size), "structure": Dense(n, size.d_out)}
-
-    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
-        """Features and structure, mixed and classified."""
-        channel = WithSelf() * SymmetricMean()
-        adjacency = structure_adjacency(WithSelf(), context.graph)
-        filter_ = SymmetricMean().cached_matrix(context.graph, channel, adjacency)  # S°
-        structure = filter_ @ w.structure.weight + w.structure.bias
-        hidden = F.relu(torch.lerp(structure, w.inner(x), self.share))
-        return w.outer(apply_dropout(hidden, self.dropout, training=context.training))
-
-
-@dataclass(frozen=True)
-class FeaturesAndStructure(Encoder):
-    """Features and adjacency matrix, each embedded and then combined.
-
-    Z⁰ = relu( drop([H_x ‖ H_a]) W_0 + b_0 ), H_x = X W_x + b_x,
-    H_a = drop([D^(-1) A ‖ d]) W_a + b_a
-
-    Parameters
-    ----------
-    dropout
-        Dropout rate.
-    structure_dropout
-        `single`, or `double` to apply the dropout to X and D^(-1) A twice, as in the reference
-        implementation of CMGNN.
-
-    Examples
-    --------
-    >>> FeaturesAndStructure(0.5).uses_structure
-    True
-    """
-
-    dropout: float | None = 0.0  # None: the method's dropout
-    structure_dropout: str = "single"
-    accepts_prototypes = True
-    structure = Raw()
-
-    def __post_init__(self) -> None:
-        check_option("structure_dropout", self.structure_dropout, ("single", "double"))
-
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """W_x (F, d), W_a (N + 1, d) and W_0 (2d, d)."""
-        d = size.d_out
-        structure = Dense(size.graph.n_nodes + 1, d)
-        return {"features": Dense(size.d_in, d), "structure": structure, "both": Dense(2 * d, d)}
-
-    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
-        """Features and structure side by side."""
-        p, training = self.dropout or 0.0, context.training
-        again = p if self.structure_dropout == "double" else 0.0
-        features = w.features(apply_dropout(x, again, training=training))
-        adjacency = structure_adjacency(Raw(), context.graph)
-        means = RowMean().cached_matrix(context.graph, Raw() * RowMean(), adjacency)
-        means = apply_dropout(means, 1 - (1 - p) * (1 - again), training=training)
-        weight, bias = w.structure.weight, w.structure.bias
-        # Prototypes have no row in W_a: nobody hears them through R.
-        padding = weight.new_zeros(means.shape[1] - len(weight) + 1, weight.shape[1])
-        structure = means @ torch.cat([weight[:-1], padding]) + bias
-        degrees = apply_dropout(degree_column(context), p, training=training)
-        structure = torch.addcmul(structure, degrees, weight[-1])
-        joined = torch.cat([features, structure], dim=1)
-        return F.relu(w.both(apply_dropout(joined, p, training=training)))
-
-
-@dataclass(frozen=True)
-class LINKXEncoder(Encoder):
-    """Features and adjacency matrix, each embedded and then combined with a residual connection.
-
-    Z⁰ = relu( [H_a ‖ H_x] W + b + H_a + H_x ), H_a = A W_a + b_a, H_x = X W_x + b_x
-
-    Examples
-    --------
-    >>> LINKXEncoder().uses_structure
-    True
-    """
-
-    structure = Raw()
-
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """W_A (N, d), W_X (F, d) and W (2d, d)."""
-        d = size.d_out
-        return {
-            "structure": Dense(size.graph.n_nodes, d),
-            "features": Dense(size.d_in, d),
-            "both": Dense(2 * d, d),
-        }
-
-    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
-        """Structure and features side by side, and added."""
-        structure = (
-            structure_adjacency(Raw(), context.graph) @ w.structure.weight + w.structure.bias
-        )
-        features = w.features(x)
-        joined = w.both(torch.cat([structure, features], dim=1))
-        return F.relu(joined + structure + features)
 
 
 def normalize_rows(features: Features, norm: str) -> Features:

@@ -21,23 +21,10 @@ from heterophily.core.dropout import dropout
 from heterophily.core.errors import check_option
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
-from heterophily.htmp.channel import (
-    Channel,
-    ComplementOperator,
-    DiagonalOperator,
-    IdentityOperator,
-    PowerOperator,
-)
+from heterophily.htmp.channel import Channel, ComplementOperator, IdentityOperator, PowerOperator
 from heterophily.htmp.execution.batch import SampledMatrix
-from heterophily.htmp.neighborhoods import (
-    RELATIONS,
-    Adjacency,
-    Ego,
-    Geometric,
-    Neighborhood,
-    adjacency_of,
-)
-from heterophily.htmp.part import Context, Sizes, init_matrix, init_uniform
+from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood
+from heterophily.htmp.part import Context, Sizes, init_uniform
 
 MAX_ATTENTION_VALUES = (
     2**24
@@ -310,85 +297,6 @@ class SequentialHeads:
         return (self.seen.pattern * kept) @ state.contiguous()
 
 
-@dataclass(frozen=True)
-class SignedAttention(Guidance):
-    """Learned weights of either sign.
-
-    B_ij = tanh( w · [Z_i ‖ Z_j] + c ) / √(d_i d_j)
-    """
-
-    accepts_sparse_inputs = False
-    symbol = "B^naw"
-
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """The vector w, as (2, d), and c."""
-        spread = 1.414 * (2 / (2 * size.d_in + 1)) ** 0.5
-        return {
-            "w": nn.Parameter(spread * torch.randn(2, size.d_in)),
-            "c": init_uniform((2 * size.d_in) ** -0.5, 1),
-        }
-
-    def values(self, seen: ChannelInput, w: Any) -> Tensor:
-        """One signed value per entry."""
-        left, right = (seen.inputs @ row for row in w.w)
-        return torch.tanh(edge_sum(seen.pattern, left + w.c, right)) * symmetric_values(seen)
-
-
-@dataclass(frozen=True)
-class Gate(Guidance):
-    """Mean over neighbors, weighted by a learned gate for homophilous edges.
-
-    B_ij = σ_ij / d_i, σ_ij = sig( lrelu(s · U_j + r · U_i) ), U = Z W_g
-    """
-
-    other: bool = False
-    heterophilous_message: str = "neighbor"
-
-    def __post_init__(self) -> None:
-        check_option("hetero_message", self.heterophilous_message, ("neighbor", "ego"))
-
-    @property
-    def symbol(self) -> str:
-        """B^aw or 1-B^aw."""
-        return "1-B^aw" if self.other else "B^aw"
-
-    def shares_weights_with(self, neighborhood: Neighborhood) -> Channel | None:
-        """The gate on the same neighborhood, for its complement."""
-        return neighborhood * Gate() if self.other else None
-
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """W_g (d_in, d_out), r and s; the other share has none of its own."""
-        if self.other:
-            return {}
-        d = size.d_out
-        bound = (6 / (1 + d)) ** 0.5
-        return {
-            "W": init_matrix(size.d_in, d),
-            "r": init_uniform(bound, d),
-            "s": init_uniform(bound, d),
-        }
-
-    def operator(self, seen: ChannelInput, w: Any) -> Any:
-        """The weighted neighbors, or Σ_j (1 - σ_ij) / d_i times the node itself."""
-        if self.heterophilous_message == "neighbor":
-            return super().operator(seen, w)
-        return DiagonalOperator(segment_sum(seen.pattern, self.values(seen, w)))
-
-    def values(self, seen: ChannelInput, w: Any) -> Tensor:
-        """σ_ij / d_i, or (1 - σ_ij) / d_i."""
-        carry, hood = seen.context.carry, seen.channel.neighborhood
-        key = ("gate", seen.context.layer, hood)
-        if not self.other:
-            u = product(seen.inputs, w.W)
-            gate = torch.sigmoid(F.leaky_relu(edge_sum(seen.pattern, u @ w.r, u @ w.s), 0.2))
-            carry[key] = gate
-            seen.context.add_aux_output("gate", (hood, seen.pattern, gate))
-        share = 1 - carry[key] if self.other else carry[key]
-        return (
-            share * RowMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency).values
-        )
-
-
 def pattern_of(adjacency: Adjacency) -> Pattern:
     """The entries of a neighborhood, with or without weights."""
     return adjacency.pattern if isinstance(adjacency, Matrix) else adjacency
@@ -428,32 +336,3 @@ def symmetric_values(seen: ChannelInput) -> Tensor:
     key = ("symmetric", seen.channel.neighborhood)
     found: Matrix = seen.context.graph.cached(key, lambda: SymmetricMean().matrix(seen.adjacency))
     return found.values
-
-
-@dataclass(frozen=True)
-class RelationMean(FixedGuidance):
-    """Sum over one geometric relation, normalized by the degrees of all relations.
-
-    A_r ⊙ B_r = D^(-1/2) A_r D^(-1/2), D the row sums of all relations and I
-    """
-
-    degree: str = "union"
-    overlap: str = "both"
-    supports_powers = False
-
-    def __post_init__(self) -> None:
-        check_option("degree", self.degree, ("union", "relation"))
-
-    def operator(self, seen: ChannelInput, w: Any) -> Matrix:
-        """The relation, scaled by the degrees of all relations."""
-        graph, key = seen.context.graph, (self, seen.channel.neighborhood)
-        found: Matrix = graph.cached(key, lambda: self._scaled(graph, seen.adjacency))
-        return found
-
-    def _scaled(self, graph: Graph, adjacency: Adjacency) -> Matrix:
-        if self.degree == "relation":
-            return SymmetricMean().matrix(adjacency)
-        hoods = [Geometric(*which, self.overlap) for which in RELATIONS]
-        ends = [degree_sums(adjacency_of(hood, graph)) for hood in hoods]
-        degrees = (1 + torch.stack(sums).sum(dim=0) for sums in zip(*ends, strict=True))
-        return scale_rows_and_columns(adjacency, *(safe_inverse(d.sqrt()) for d in degrees))

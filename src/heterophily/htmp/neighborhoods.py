@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance
 
 Adjacency = Pattern | Matrix
-RELATIONS = tuple((space, quadrant) for space in ("graph", "latent") for quadrant in range(4))
 
 
 @dataclass(frozen=True)
@@ -172,50 +171,6 @@ class Power(Neighborhood):
 
 
 @dataclass(frozen=True)
-class PathCounts(Neighborhood):
-    """Nodes within k steps, weighted by the number of paths.
-
-    A_r = (A + I)^k
-    """
-
-    k: int = 2
-    hop_weights: str = "counts"
-
-    def __post_init__(self) -> None:
-        check_option("hop_weights", self.hop_weights, ("counts", "binary"))
-
-    @property
-    def symbol(self) -> str:
-        """A_hk."""
-        return f"A_h{self.k}"
-
-    def adjacency(self, graph: Graph) -> Matrix:
-        """(A + I)^k."""
-        from heterophily.htmp.algorithms.hops import path_counts
-
-        counts = to_default_dtype(path_counts(graph.symmetric, k=self.k))
-        binary = self.hop_weights == "binary"
-        return counts.pattern * torch.ones_like(counts.values) if binary else counts
-
-
-@dataclass(frozen=True)
-class CommonNeighbors(Neighborhood):
-    """Nodes two steps apart with several common neighbors, and the node itself.
-
-    A_r = 1[(A²)_ij ≥ n, A_ij = 0] + I
-    """
-
-    at_least: int = 2
-    symbol = "Ã_h2"
-
-    def adjacency(self, graph: Graph) -> Pattern:
-        """1[(A²)_ij ≥ n, A_ij = 0] + I."""
-        from heterophily.htmp.algorithms.hops import common_neighbors
-
-        return with_diagonal(common_neighbors(graph.symmetric, at_least=self.at_least))
-
-
-@dataclass(frozen=True)
 class FeatureNeighbors(Neighborhood):
     """The k nodes with the most similar features.
 
@@ -252,109 +207,6 @@ class FeatureNeighbors(Neighborhood):
         if self.weighted:
             return to_default_dtype(found)
         return with_diagonal(found.pattern) if self.with_self else found.pattern
-
-
-@dataclass(frozen=True)
-class Geometric(Neighborhood):
-    """Neighbors in one quadrant around the node, in a planar embedding of the graph.
-
-    (A_r)_ij = 1[j is a neighbor of i and in quadrant q of i]
-    """
-
-    space: str  # graph or latent
-    quadrant: int
-    overlap: str = "both"
-
-    def __post_init__(self) -> None:
-        check_option("overlap", self.overlap, ("both", "latent"))
-
-    def adjacency(self, graph: Graph) -> Pattern:
-        """The pairs of one space whose sender lies in one quadrant of the receiver."""
-        return geometric_relations(graph, str(self.overlap))[self.space, self.quadrant]
-
-
-def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pattern]:
-    """All eight relations of Geom-GCN, computed once per graph."""
-    from heterophily.htmp.algorithms.cache import cached
-    from heterophily.htmp.algorithms.geometry import quadrant_patterns
-
-    def compute() -> dict[str, Pattern]:
-        found = quadrant_patterns(graph.symmetric, overlap=overlap)
-        return {f"{space}.{quadrant}": p for (space, quadrant), p in found.items()}
-
-    key = f"geometric {overlap}"
-    stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))
-    return {(k.split(".")[0], int(k.split(".")[1])): p for k, p in stored.items()}
-
-
-@dataclass(frozen=True)
-class Structural(Neighborhood):
-    """Nodes with similar degrees in their surroundings.
-
-    (A_r)_vu = exp(-f_t(u, v)) / Σ_v' exp(-f_t(u, v')), f_t the structural distance up to depth t
-    """
-
-    depth: int = 0
-    max_depth: int = 2
-    duplicates: bool = False
-
-    def adjacency(self, graph: Graph) -> Matrix:
-        """ω_t(u→v) = exp(-f_t(u,v)) / Σ_v' exp(-f_t(u,v')), stored at the receiver v."""
-        from heterophily.htmp.algorithms.cache import cached
-        from heterophily.htmp.algorithms.structural import structural_relations
-
-        key = f"structural {self.max_depth} {self.duplicates}"
-
-        def compute() -> dict[str, Matrix]:
-            found = structural_relations(
-                graph.symmetric,
-                depth=self.max_depth,
-                duplicates=self.duplicates,
-            )
-            return {str(t): matrix for t, matrix in enumerate(found)}
-
-        stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))
-        return to_default_dtype(stored[str(self.depth)])
-
-
-@dataclass(frozen=True)
-class Signed(Neighborhood):
-    """Neighbors with positive or with negative similarity, which the guidance determines.
-
-    A_r = A
-    """
-
-    sign: int = 1
-    kind = "Dis"
-
-    @property
-    def symbol(self) -> str:
-        """A_p or A_n."""
-        return "A_p" if self.sign > 0 else "A_n"
-
-    def adjacency(self, graph: Graph) -> Pattern:
-        """A: the sign is found by the guidance in every layer."""
-        return graph.symmetric
-
-
-@dataclass(frozen=True)
-class AllPairs(Neighborhood):
-    """All nodes, without storing a matrix of all pairs.
-
-    A_r = 1
-    """
-
-    symbol = "1"
-
-    def check_guidance(self, guidance: "Guidance") -> str:
-        """Only a guidance that never forms the N × N matrix works."""
-        if guidance.covers_all_pairs:
-            return ""
-        return "the matrix of all pairs is never formed; use AllPairs() * ClosedFormCoefficients()"
-
-    def adjacency(self, graph: Graph) -> Pattern:
-        """A + I, on which the operator bases its sparse part."""
-        return with_diagonal(graph.symmetric)
 
 
 def adjacency_of(hood: Neighborhood, graph: Graph) -> Any:

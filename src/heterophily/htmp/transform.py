@@ -3,7 +3,6 @@
 The transform comes before aggregation, T(ZW) = (TZ)W, because then messages are as narrow as the output.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -221,45 +220,3 @@ class SharedLinear(Linear):
             super(SharedLinear, self).after_aggregation([message], w, size)[0]
             for message in messages
         ]
-
-
-@dataclass(frozen=True)
-class NearIdentity(Transform):
-    """Linear map close to the identity, applied after COMBINE.
-
-    Z^l = θ_l T W + (1 - θ_l) T, θ_l = ln(λ/l + 1), T the result of COMBINE
-
-    Parameters
-    ----------
-    decay
-        λ; θ_l decreases with the layer l.
-    star
-        Whether to use separate weights for the messages and the initial state: θ_l [P ‖ Z⁰] W + (1
-        - θ_l) T.
-
-    Examples
-    --------
-    >>> NearIdentity(0.5).star
-    False
-    """
-
-    decay: float = 0.5  # λ
-    star: bool = False
-    keeps_width_after_combine = True
-
-    def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
-        """W (d, d), or (2d, d) for the star."""
-        d = size.d_in
-        return {"W": init_matrix(2 * d if self.star else d, d, "uniform_out")}
-
-    def after_combine(
-        self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int
-    ) -> Tensor:
-        """θ T W + (1 - θ) T."""
-        theta = math.log(self.decay / layer + 1)
-        weight, first, propagated = theta * w.W, messages[0], messages[-1]
-        if not self.star:
-            return product(state, weight).add_(state, alpha=1 - theta)
-        upper, lower = weight.split(state.shape[1])
-        turned = product(propagated, upper).add_(product(first, lower))
-        return turned.add_(state, alpha=1 - theta)

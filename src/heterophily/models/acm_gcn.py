@@ -6,8 +6,8 @@ from typing import Annotated
 from typing_extensions import override
 
 from heterophily.core.spaces import Choice
-from heterophily.htmp.adaptive import AdaptiveSum
 from heterophily.htmp.architecture import Architecture
+from heterophily.htmp.combine import AdaptiveSum
 from heterophily.htmp.guidance import Complement, Ones, RowMean
 from heterophily.htmp.method import (
     Deviation,

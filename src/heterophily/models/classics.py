@@ -3,15 +3,18 @@
 Published comparisons often omit these methods. Their additions are settings that any method has.
 """
 
-from dataclasses import replace
-from typing import Annotated, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 from typing_extensions import override
 
 from heterophily.core.spaces import Choice
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import Add
-from heterophily.htmp.encoder import Embed, LINKXEncoder
+from heterophily.htmp.encoder import Embed, Encoder
 from heterophily.htmp.guidance import Ones, RowMean
 from heterophily.htmp.method import (
     Deviation,
@@ -23,7 +26,8 @@ from heterophily.htmp.method import (
     PositiveInt,
     define_method,
 )
-from heterophily.htmp.neighborhoods import Ego, Raw
+from heterophily.htmp.neighborhoods import Ego, Raw, structure_adjacency
+from heterophily.htmp.part import Context, Dense, Sizes
 from heterophily.htmp.transform import Linear
 from heterophily.models.gat import GAT
 from heterophily.models.gcn import GCN
@@ -159,3 +163,36 @@ class LINKX(Method):
             "both between its layers."
         ),
     )
+
+
+@dataclass(frozen=True)
+class LINKXEncoder(Encoder):
+    """Features and adjacency matrix, each embedded and then combined with a residual connection.
+
+    Z⁰ = relu( [H_a ‖ H_x] W + b + H_a + H_x ), H_a = A W_a + b_a, H_x = X W_x + b_x
+
+    Examples
+    --------
+    >>> LINKXEncoder().uses_structure
+    True
+    """
+
+    structure = Raw()
+
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
+        """W_A (N, d), W_X (F, d) and W (2d, d)."""
+        d = size.d_out
+        return {
+            "structure": Dense(size.graph.n_nodes, d),
+            "features": Dense(size.d_in, d),
+            "both": Dense(2 * d, d),
+        }
+
+    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
+        """Structure and features side by side, and added."""
+        structure = (
+            structure_adjacency(Raw(), context.graph) @ w.structure.weight + w.structure.bias
+        )
+        features = w.features(x)
+        joined = w.both(torch.cat([structure, features], dim=1))
+        return F.relu(joined + structure + features)

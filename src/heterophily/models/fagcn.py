@@ -1,14 +1,18 @@
 """FAGCN: attention weights of either sign, so messages can be subtracted."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+import torch
+from torch import Tensor, nn
 from typing_extensions import override
 
 from heterophily.core.spaces import Choice
+from heterophily.core.sparse import edge_sum
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Embed
-from heterophily.htmp.guidance import Ones, SignedAttention
+from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, symmetric_values
 from heterophily.htmp.method import (
     Deviation,
     DropoutRate,
@@ -20,6 +24,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Raw
+from heterophily.htmp.part import Sizes, init_uniform
 from heterophily.htmp.transform import NoTransform
 
 GAIN = 1.414  # of the initial weights
@@ -66,3 +71,27 @@ class FAGCN(Method):
             "The gate uses the state of each layer, as in the authors' implementation. The paper writes X."
         ),
     )
+
+
+@dataclass(frozen=True)
+class SignedAttention(Guidance):
+    """Learned weights of either sign.
+
+    B_ij = tanh( w · [Z_i ‖ Z_j] + c ) / √(d_i d_j)
+    """
+
+    accepts_sparse_inputs = False
+    symbol = "B^naw"
+
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
+        """The vector w, as (2, d), and c."""
+        spread = 1.414 * (2 / (2 * size.d_in + 1)) ** 0.5
+        return {
+            "w": nn.Parameter(spread * torch.randn(2, size.d_in)),
+            "c": init_uniform((2 * size.d_in) ** -0.5, 1),
+        }
+
+    def values(self, seen: ChannelInput, w: Any) -> Tensor:
+        """One signed value per entry."""
+        left, right = (seen.inputs @ row for row in w.w)
+        return torch.tanh(edge_sum(seen.pattern, left + w.c, right)) * symmetric_values(seen)

@@ -1,14 +1,23 @@
 """GBK-GNN: one kernel for similar and one for dissimilar neighbors, selected by a trained gate."""
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Literal
 
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 from typing_extensions import override
 
+from heterophily.core.dense import product
+from heterophily.core.errors import check_option
 from heterophily.core.spaces import Choice
+from heterophily.core.sparse import Pattern, edge_sum, segment_sum
 from heterophily.htmp.architecture import Architecture, Dropout
+from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Add
-from heterophily.htmp.guidance import Gate, Ones
-from heterophily.htmp.losses import GateLoss
+from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, RowMean
+from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import (
     Deviation,
     Method,
@@ -17,7 +26,9 @@ from heterophily.htmp.method import (
     PositiveInt,
     define_method,
 )
-from heterophily.htmp.neighborhoods import Ego, Raw
+from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw
+from heterophily.htmp.network import Network
+from heterophily.htmp.part import Context, Sizes, init_matrix, init_uniform
 from heterophily.htmp.transform import Linear
 
 
@@ -82,3 +93,126 @@ class GBKGNN(Method):
         ),
         Deviation("It treats a node as its own neighbor.", {"gate_self_loops": True}),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalOperator:
+    """diag(v) @ Z."""
+
+    values: Tensor  # (N,)
+
+    def __matmul__(self, state: Tensor) -> Tensor:
+        return self.values.unsqueeze(1) * state
+
+
+@dataclass(frozen=True)
+class Gate(Guidance):
+    """Mean over neighbors, weighted by a learned gate for homophilous edges.
+
+    B_ij = σ_ij / d_i, σ_ij = sig( lrelu(s · U_j + r · U_i) ), U = Z W_g
+    """
+
+    other: bool = False
+    heterophilous_message: str = "neighbor"
+
+    def __post_init__(self) -> None:
+        check_option("hetero_message", self.heterophilous_message, ("neighbor", "ego"))
+
+    @property
+    def symbol(self) -> str:
+        """B^aw or 1-B^aw."""
+        return "1-B^aw" if self.other else "B^aw"
+
+    def shares_weights_with(self, neighborhood: Neighborhood) -> Channel | None:
+        """The gate on the same neighborhood, for its complement."""
+        return neighborhood * Gate() if self.other else None
+
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
+        """W_g (d_in, d_out), r and s; the other share has none of its own."""
+        if self.other:
+            return {}
+        d = size.d_out
+        bound = (6 / (1 + d)) ** 0.5
+        return {
+            "W": init_matrix(size.d_in, d),
+            "r": init_uniform(bound, d),
+            "s": init_uniform(bound, d),
+        }
+
+    def operator(self, seen: ChannelInput, w: Any) -> Any:
+        """The weighted neighbors, or Σ_j (1 - σ_ij) / d_i times the node itself."""
+        if self.heterophilous_message == "neighbor":
+            return super().operator(seen, w)
+        return DiagonalOperator(segment_sum(seen.pattern, self.values(seen, w)))
+
+    def values(self, seen: ChannelInput, w: Any) -> Tensor:
+        """σ_ij / d_i, or (1 - σ_ij) / d_i."""
+        carry, hood = seen.context.carry, seen.channel.neighborhood
+        key = ("gate", seen.context.layer, hood)
+        if not self.other:
+            u = product(seen.inputs, w.W)
+            gate = torch.sigmoid(F.leaky_relu(edge_sum(seen.pattern, u @ w.r, u @ w.s), 0.2))
+            carry[key] = gate
+            seen.context.add_aux_output("gate", (hood, seen.pattern, gate))
+        share = 1 - carry[key] if self.other else carry[key]
+        return (
+            share * RowMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency).values
+        )
+
+
+@dataclass(frozen=True)
+class GateLoss(AuxiliaryLoss):
+    """Cross-entropy of the gates: whether an edge between training nodes connects equal classes.
+
+    λ Σ_l mean_ij( -t log σ_ij - (1-t) log(1-σ_ij) ), t = 1[y_i = y_j]
+
+    Parameters
+    ----------
+    weight
+        λ.
+    target
+        `same_label`, or `both_nonzero` for t = 1 if both class numbers are positive, as in the
+        reference implementation of GBK-GNN.
+    form
+        `binary`, or `probabilities_as_logits` to use (1-σ, σ) as logits, as in the reference
+        implementation.
+
+    Examples
+    --------
+    >>> GateLoss(0.1).weight
+    0.1
+    """
+
+    weight: float = 1.0
+    target: str = "same_label"
+    form: str = "binary"
+    requires = (Gate,)
+
+    def __post_init__(self) -> None:
+        check_option("gate_target", self.target, ("same_label", "both_nonzero"))
+        check_option("gate_loss", self.form, ("binary", "probabilities_as_logits"))
+
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
+        """λ Σ_l G_l."""
+        graph = context.graph
+        total = torch.zeros((), device=graph.labels.device)
+        for hood, pattern, gate in context.aux_outputs["gate"]:
+            key = ("training edges", self.target, hood, nodes)
+            edges, same = graph.cached(key, partial(self._edges, pattern, graph.labels, nodes))
+            if len(edges):
+                total = total + self._loss(gate.index_select(0, edges), same)
+        return self.weight * total
+
+    def _edges(self, pattern: Pattern, labels: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """The entries between training nodes, and t for each."""
+        inside = torch.zeros(len(labels), dtype=torch.bool, device=labels.device)
+        inside[nodes] = True
+        rows, columns = pattern.rows.long(), pattern.indices.long()
+        known = (inside[rows] & inside[columns]).nonzero().squeeze(1)
+        left, right = labels[rows[known]], labels[columns[known]]
+        return known, left == right if self.target == "same_label" else (left > 0) & (right > 0)
+
+    def _loss(self, gate: Tensor, target: Tensor) -> Tensor:
+        if self.form == "binary":
+            return F.binary_cross_entropy(gate, target.to(gate.dtype))
+        return F.softplus(torch.where(target, 1 - 2 * gate, 2 * gate - 1)).mean()

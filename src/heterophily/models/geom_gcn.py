@@ -1,13 +1,25 @@
 """Geom-GCN: neighbors by their position in a planar embedding of the graph."""
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
+import torch
 from typing_extensions import override
 
+from heterophily.core.errors import check_option
+from heterophily.core.graph import Graph
 from heterophily.core.spaces import Choice
+from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.combine import Concat
-from heterophily.htmp.guidance import RelationMean
+from heterophily.htmp.guidance import (
+    ChannelInput,
+    FixedGuidance,
+    SymmetricMean,
+    degree_sums,
+    safe_inverse,
+    scale_rows_and_columns,
+)
 from heterophily.htmp.method import (
     Deviation,
     DropoutRate,
@@ -17,8 +29,10 @@ from heterophily.htmp.method import (
     PositiveInt,
     define_method,
 )
-from heterophily.htmp.neighborhoods import RELATIONS, Ego, Geometric
+from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood, adjacency_of
 from heterophily.htmp.transform import Linear
+
+RELATIONS = tuple((space, quadrant) for space in ("graph", "latent") for quadrant in range(4))
 
 
 @define_method
@@ -70,3 +84,65 @@ class GeomGCN(Method):
             "The learning rate is constant, and the best epoch is selected by validation accuracy."
         ),
     )
+
+
+@dataclass(frozen=True)
+class RelationMean(FixedGuidance):
+    """Sum over one geometric relation, normalized by the degrees of all relations.
+
+    A_r ⊙ B_r = D^(-1/2) A_r D^(-1/2), D the row sums of all relations and I
+    """
+
+    degree: str = "union"
+    overlap: str = "both"
+    supports_powers = False
+
+    def __post_init__(self) -> None:
+        check_option("degree", self.degree, ("union", "relation"))
+
+    def operator(self, seen: ChannelInput, w: Any) -> Matrix:
+        """The relation, scaled by the degrees of all relations."""
+        graph, key = seen.context.graph, (self, seen.channel.neighborhood)
+        found: Matrix = graph.cached(key, lambda: self._scaled(graph, seen.adjacency))
+        return found
+
+    def _scaled(self, graph: Graph, adjacency: Adjacency) -> Matrix:
+        if self.degree == "relation":
+            return SymmetricMean().matrix(adjacency)
+        hoods = [Geometric(*which, self.overlap) for which in RELATIONS]
+        ends = [degree_sums(adjacency_of(hood, graph)) for hood in hoods]
+        degrees = (1 + torch.stack(sums).sum(dim=0) for sums in zip(*ends, strict=True))
+        return scale_rows_and_columns(adjacency, *(safe_inverse(d.sqrt()) for d in degrees))
+
+
+@dataclass(frozen=True)
+class Geometric(Neighborhood):
+    """Neighbors in one quadrant around the node, in a planar embedding of the graph.
+
+    (A_r)_ij = 1[j is a neighbor of i and in quadrant q of i]
+    """
+
+    space: str  # graph or latent
+    quadrant: int
+    overlap: str = "both"
+
+    def __post_init__(self) -> None:
+        check_option("overlap", self.overlap, ("both", "latent"))
+
+    def adjacency(self, graph: Graph) -> Pattern:
+        """The pairs of one space whose sender lies in one quadrant of the receiver."""
+        return geometric_relations(graph, str(self.overlap))[self.space, self.quadrant]
+
+
+def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pattern]:
+    """All eight relations of Geom-GCN, computed once per graph."""
+    from heterophily.htmp.algorithms.cache import cached
+    from heterophily.htmp.algorithms.geometry import quadrant_patterns
+
+    def compute() -> dict[str, Pattern]:
+        found = quadrant_patterns(graph.symmetric, overlap=overlap)
+        return {f"{space}.{quadrant}": p for (space, quadrant), p in found.items()}
+
+    key = f"geometric {overlap}"
+    stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))
+    return {(k.split(".")[0], int(k.split(".")[1])): p for k, p in stored.items()}

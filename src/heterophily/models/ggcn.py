@@ -1,13 +1,22 @@
 """GGCN: separate relations of positive and negative similarity, corrected for degree."""
 
-from typing import Annotated, Literal
+import math
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 from typing_extensions import override
 
+from heterophily.core.errors import check_option
+from heterophily.core.graph import Graph
 from heterophily.core.spaces import Choice
-from heterophily.htmp.adaptive import GlobalSum
+from heterophily.core.sparse import Pattern, sddmm
 from heterophily.htmp.architecture import Architecture, Dropout
-from heterophily.htmp.guidance import Ones
+from heterophily.htmp.channel import Channel
+from heterophily.htmp.combine import Combine, Messages, weigh
+from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, degree_sums
 from heterophily.htmp.method import (
     Deviation,
     DropoutRate,
@@ -17,10 +26,12 @@ from heterophily.htmp.method import (
     PositiveInt,
     define_method,
 )
-from heterophily.htmp.neighborhoods import Ego, Signed
-from heterophily.htmp.relations import SignedSimilarity
-from heterophily.htmp.skip import DecayedResidual
+from heterophily.htmp.neighborhoods import Ego, Neighborhood
+from heterophily.htmp.part import Context, Dense, Sizes, apply_dropout, init_scalar
+from heterophily.htmp.skip import Skip
 from heterophily.htmp.transform import SharedLinear
+
+EPSILON = 1e-8  # of a product of two lengths
 
 
 @define_method
@@ -63,3 +74,184 @@ class GGCN(Method):
             {"normalization": "row"},
         ),
     )
+
+
+@dataclass(frozen=True)
+class GlobalSum(Combine):
+    """Sum with one learned weight per layer and channel.
+
+    Z = softplus(ς) Σ_r ω_r Z_r, ω a softmax of R learned numbers
+
+    Parameters
+    ----------
+    scale_init
+        Initial value of ς.
+
+    Examples
+    --------
+    >>> GlobalSum().symbol
+    'AdaAdd'
+    """
+
+    scale_init: float = 2.0  # initial ς
+    symbol = "AdaAdd"
+
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
+        """ς and the numbers before the softmax, one per channel."""
+        return {
+            "scale": init_scalar(self.scale_init),
+            "omega": nn.Parameter(torch.zeros(size.n_channels)),
+        }
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
+        """softplus(ς) Σ_r ω_r Z_r."""
+        shares = w.omega.softmax(dim=0) * F.softplus(w.scale)
+        return weigh(messages, shares.unsqueeze(0))
+
+
+@dataclass(frozen=True)
+class Signed(Neighborhood):
+    """Neighbors with positive or with negative similarity, which the guidance determines.
+
+    A_r = A
+    """
+
+    sign: int = 1
+    kind = "Dis"
+
+    @property
+    def symbol(self) -> str:
+        """A_p or A_n."""
+        return "A_p" if self.sign > 0 else "A_n"
+
+    def adjacency(self, graph: Graph) -> Pattern:
+        """A: the sign is found by the guidance in every layer."""
+        return graph.symmetric
+
+
+@dataclass(frozen=True)
+class SignedSimilarity(Guidance):
+    """Positive or negative part of the similarity of messages, scaled by structure.
+
+    B_ij = ±Â_ij τ_ij relu(±cos(U_i, U_j)), τ_ij = softplus(a (Â_ii / Â_ij - 1) + b)
+
+    Parameters
+    ----------
+    sign
+        1 for the positive part, -1 for the negative part.
+    normalization
+        Normalization of Â = A + I: `symmetric` or `row`.
+
+    Notes
+    -----
+    Â is the normalized adjacency matrix with self-loops. With row normalization, Â_ii / Â_ij is 1.
+
+    Examples
+    --------
+    >>> SignedSimilarity(1).symbol
+    'B^re_p'
+    """
+
+    sign: int = 1
+    normalization: str = "symmetric"
+    depends_on = "messages"
+    kind = "RelaEst"
+
+    def __post_init__(self) -> None:
+        check_option("normalization", self.normalization, ("symmetric", "row"))
+
+    @property
+    def symbol(self) -> str:
+        """B^re_p or B^re_n."""
+        return "B^re_p" if self.sign > 0 else "B^re_n"
+
+    def check_neighborhood(self, neighborhood: Neighborhood) -> str:
+        """Only `Signed` defines its entries."""
+        if neighborhood == Signed(self.sign):
+            return ""
+        return f"use Signed({self.sign}) * SignedSimilarity({self.sign})"
+
+    def shares_weights_with(self, neighborhood: Neighborhood) -> Channel | None:
+        """The positive relation, for the negative one."""
+        return Signed(1) * replace(self, sign=1) if self.sign < 0 else None
+
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
+        """Numbers a and b of the positive relation, which the negative one shares."""
+        return {} if self.sign < 0 else {"a": init_scalar(0.5), "b": init_scalar(0.0)}
+
+    def values(self, seen: ChannelInput, w: Any) -> Tensor:
+        """One value per edge."""
+        carry, key = seen.context.carry, ("similarity", seen.context.layer)
+        if self.sign > 0:
+            weight, delta = self.structure(seen)
+            cosine = cosines(seen.pattern, seen.messages)
+            carry[key] = weight * F.softplus(w.a * delta + w.b), cosine
+        scale, cosine = carry[key]
+        # ±relu(±e) is the positive or the negative part of e.
+        return scale * (cosine.clamp_min(0) if self.sign > 0 else cosine.clamp_max(0))
+
+    def structure(self, seen: ChannelInput) -> tuple[Tensor, Tensor]:
+        """Â_ij on the edges and δ_ij, which may be one number for all, once per graph."""
+        graph = seen.context.graph
+
+        def compute() -> tuple[Tensor, Tensor]:
+            times = 1 if seen.sampling_weight is None else seen.sampling_weight
+            receivers, senders = (sums + 1 for sums in degree_sums(seen.adjacency))
+            rows = receivers.index_select(0, seen.pattern.rows)
+            if self.normalization == "row":
+                return times / rows, rows.new_zeros(())
+            rows, columns = rows.sqrt(), senders.sqrt().index_select(0, seen.pattern.indices)
+            return times / (rows * columns), columns / rows - 1
+
+        pair: tuple[Tensor, Tensor] = graph.cached(("ggcn", self.normalization), compute)
+        return pair
+
+
+def cosines(pattern: Pattern, state: Tensor) -> Tensor:
+    """U_i · U_j / max(‖U_i‖ ‖U_j‖, 1e-8) on the entries; rows of zeros have no gradient.
+
+    Where no product of lengths is below the floor, rows are divided before they are multiplied.
+    """
+    lengths = state.norm(dim=1, keepdim=True)
+    known = lengths.detach()
+    if bool(((known == 0) | (known > EPSILON**0.5)).all()):
+        unit = torch.where(known > 0, state / lengths.clamp_min(EPSILON**0.5), 0.0)
+        return sddmm(pattern, unit, unit)
+    product = sddmm(pattern, lengths, lengths)
+    dots = torch.where(product > 0, sddmm(pattern, state, state), 0.0)
+    return dots / product.clamp_min(EPSILON)
+
+
+@dataclass(frozen=True)
+class DecayedResidual(Skip):
+    """P ← P + c_l drop_p(elu(q)), c_2 = 1, c_l = ln(η / l^e + 1): layer l hears P, not q (GGCN).
+
+    P starts as elu(x W_0 + b_0) and the first layer hears x itself. Without decay all c_l are 1.
+    P is first heard by layer 2, so a network has at least two.
+    """
+
+    rate: float = 1.0  # η
+    exponent: float = 3.0  # e
+    dropout: float = 0.0
+    decay: bool = True
+    min_layers = 2
+    carried_keys = ("carried",)  # kept in the memory of a scene from layer to layer, per node
+
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
+        """W_0 (F, d) and b_0."""
+        return {"first": Dense(size.d_in, size.d_out)}
+
+    def __call__(self, state: Any, w: Any, context: Context) -> Tensor:
+        """What layer l hears instead of the output q of the layer before."""
+        carry, layer = context.carry, context.layer
+        if layer == 1:
+            carry["carried"] = F.elu(w.first(state))
+            return state
+        opened = apply_dropout(F.elu(state), self.dropout, training=context.training)
+        carry["carried"] = carry["carried"] + self.coefficient(layer) * opened
+        return carry["carried"]
+
+    def coefficient(self, layer: int) -> float:
+        """c_l."""
+        decays = self.decay and layer > 2
+        return math.log(self.rate / layer**self.exponent + 1) if decays else 1.0

@@ -1,14 +1,21 @@
 """GloGNN: messages between all pairs of nodes, with coefficients in closed form."""
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 from typing_extensions import override
 
+from heterophily.core.errors import check_option
+from heterophily.core.graph import Graph
 from heterophily.core.spaces import Choice
+from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import WeightedAdd
-from heterophily.htmp.encoder import PredictFromBoth
-from heterophily.htmp.guidance import Ones
+from heterophily.htmp.encoder import Predict
+from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, SymmetricMean
 from heterophily.htmp.method import (
     Deviation,
     DropoutRate,
@@ -19,8 +26,14 @@ from heterophily.htmp.method import (
     PositiveInt,
     define_method,
 )
-from heterophily.htmp.neighborhoods import AllPairs, Ego
-from heterophily.htmp.relations import ClosedFormCoefficients
+from heterophily.htmp.neighborhoods import (
+    Ego,
+    Neighborhood,
+    WithSelf,
+    structure_adjacency,
+    with_diagonal,
+)
+from heterophily.htmp.part import Context, Dense, Sizes, apply_dropout
 from heterophily.htmp.transform import NoTransform
 
 TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -74,3 +87,149 @@ class GloGNN(Method):
         ),
         Deviation("The weights of the hops are learned. The authors' other two rules are omitted."),
     )
+
+
+@dataclass(frozen=True)
+class PredictFromBoth(Predict):
+    """Classifier before propagation, from features and structure.
+
+    Z⁰ = drop( relu( δ (X W_x + b_x) + (1-δ) (S W_a + b_a) ) ) W_o + b_o (N, K),
+    S = D°^(-1/2) (A + I) D°^(-1/2)
+
+    Parameters
+    ----------
+    share
+        δ, weight of the features.
+
+    Examples
+    --------
+    >>> PredictFromBoth(share=0.5).uses_structure
+    True
+    """
+
+    share: float = 0.5  # δ
+    structure = WithSelf()
+
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
+        """W_x (F, d), W_a (N, d) and W_o (d, K)."""
+        n = size.graph.n_nodes
+        return {**super().weights(size), "structure": Dense(n, size.d_out)}
+
+    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
+        """Features and structure, mixed and classified."""
+        channel = WithSelf() * SymmetricMean()
+        adjacency = structure_adjacency(WithSelf(), context.graph)
+        filter_ = SymmetricMean().cached_matrix(context.graph, channel, adjacency)  # S°
+        structure = filter_ @ w.structure.weight + w.structure.bias
+        hidden = F.relu(torch.lerp(structure, w.inner(x), self.share))
+        return w.outer(apply_dropout(hidden, self.dropout, training=context.training))
+
+
+@dataclass(frozen=True)
+class AllPairs(Neighborhood):
+    """All nodes, without storing a matrix of all pairs.
+
+    A_r = 1
+    """
+
+    symbol = "1"
+
+    def check_guidance(self, guidance: "Guidance") -> str:
+        """Only a guidance that never forms the N × N matrix works."""
+        if guidance.covers_all_pairs:
+            return ""
+        return "the matrix of all pairs is never formed; use AllPairs() * ClosedFormCoefficients()"
+
+    def adjacency(self, graph: Graph) -> Pattern:
+        """A + I, on which the operator bases its sparse part."""
+        return with_diagonal(graph.symmetric)
+
+
+@dataclass(frozen=True)
+class ClosedFormCoefficients(Guidance):
+    """Coefficients between all nodes that best reconstruct the states, in closed form.
+
+    Z* = argmin_Z ‖H - (1-γ) Z H - γ H₀‖² + α ‖Z‖² + β ‖Z - Σ_k λ_k S^k‖²
+
+    Parameters
+    ----------
+    alpha
+        α, weight of the norm.
+    beta
+        β, weight of the distance from the multi-hop adjacency.
+    gamma
+        γ, weight of the initial state H₀.
+    n_orders
+        Number of powers of S.
+    variant
+        `glognn`, or `glognn++` with a learned diagonal matrix.
+
+    Notes
+    -----
+    The minimum is Z* = [(1-γ) H Hᵀ + β Σ_k λ_k S^k - γ(1-γ) H₀ Hᵀ] [(1-γ)² H Hᵀ + (α+β) I]^(-1).
+    The variant `glognn++` inserts a learned diagonal Σ into both products and multiplies by it.
+    With the push-through identity, only K × K systems are solved: Z* H = c H T + β Σ_k λ_k S^k H G
+    - γ c H₀ T, c = 1-γ, G = (c² HᵀH + (α+β) I)^(-1), T = HᵀH G.
+
+    Examples
+    --------
+    >>> ClosedFormCoefficients().symbol
+    'B^re'
+    """
+
+    alpha: float = 1.0
+    beta: float = 1.0
+    gamma: float = 0.5
+    n_orders: int = 2
+    variant: str = "glognn"
+    full_graph_reason = "its coefficients join every node with every node"
+    covers_all_pairs = True
+    symbol = "B^re"
+    kind = "RelaEst"
+
+    def __post_init__(self) -> None:
+        check_option("variant", self.variant, ("glognn", "glognn++"))
+
+    def check_neighborhood(self, neighborhood: Neighborhood) -> str:
+        """It connects all pairs of nodes."""
+        return "" if isinstance(neighborhood, AllPairs) else "use it with AllPairs()"
+
+    def shared_weights(self, size: Sizes) -> dict[str, nn.Parameter]:
+        """λ (n_orders), and s, the diagonal of Σ, for the `++` variant."""
+        orders, k = self.n_orders, size.n_classes
+        found = {"orders": nn.Parameter(torch.full((orders,), 1 / orders))}
+        if self.variant == "glognn++":
+            found["diagonal"] = nn.Parameter(torch.full((k,), 1 / k))
+        return found
+
+    def operator(self, seen: ChannelInput, w: Any) -> "LowRankOperator":
+        """Z*, as something with `@`."""
+        filter_ = SymmetricMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
+        return LowRankOperator(self, filter_, seen.context.initial, seen.context.shared_weights)
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankOperator:
+    """Z* @ H of GloGNN in O(N K² + K³ + n_orders E K)."""
+
+    form: ClosedFormCoefficients
+    filter: Matrix
+    initial: Tensor
+    w: Any
+
+    def __matmul__(self, h: Tensor) -> Tensor:
+        c, a = 1 - self.form.gamma, self.form.alpha + self.form.beta
+        s = self.w.diagonal if self.form.variant == "glognn++" else h.new_ones(h.shape[1])
+        gram = h.T @ h
+        # Scaled by a > 0 the system is I plus a positive matrix: safe for Cholesky in float32.
+        system = torch.eye(len(gram), dtype=h.dtype, device=h.device) + (c * c / a) * gram
+        inner = torch.cholesky_inverse(torch.linalg.cholesky(system)) / a  # G
+        t = (gram @ inner) * s  # T Σ
+        q = h @ (inner * s)  # H G Σ
+        spread, total = q, 0.0
+        for weight in self.w.orders:
+            spread = self.filter @ spread
+            total = total + weight * spread
+        return (
+            c * (h * s) @ t + self.form.beta * total - self.form.gamma * c * (self.initial * s) @ t
+        )

@@ -1,19 +1,21 @@
 """HOG-GCN: neighbors within two hops, weighted by an estimated degree of homophily."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from typing_extensions import override
 
+from heterophily.core.errors import check_option
 from heterophily.core.graph import Graph
 from heterophily.core.spaces import Choice
-from heterophily.core.sparse import spmm
+from heterophily.core.sparse import Matrix, Pattern, sddmm, spmm
+from heterophily.htmp.algorithms.homophily_degrees import homophily_degrees
 from heterophily.htmp.architecture import Architecture, Dropout, Head, ParamGroup
-from heterophily.htmp.combine import LearnedAdd
-from heterophily.htmp.guidance import Ones
+from heterophily.htmp.combine import Combine, Messages
+from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, pattern_of
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import (
     Deviation,
@@ -24,9 +26,8 @@ from heterophily.htmp.method import (
     PositiveInt,
     define_method,
 )
-from heterophily.htmp.neighborhoods import Ego, PathCounts
-from heterophily.htmp.part import Context
-from heterophily.htmp.relations import AttributeModel, EstimatedHomophily
+from heterophily.htmp.neighborhoods import Ego, Neighborhood, WithSelf, to_default_dtype
+from heterophily.htmp.part import Context, Dense, Sizes
 from heterophily.htmp.state import State, StatePart
 from heterophily.htmp.transform import Linear
 
@@ -156,6 +157,154 @@ class PropagatedLabelsState(State):
             classes[nodes] = graph.labels[nodes]
         self.labels = F.one_hot(classes, graph.n_classes).to(log_p.dtype)
         self.mark_initialized(graph)
+
+
+@dataclass(frozen=True)
+class LearnedAdd(Combine):
+    """Sum of two messages with a learned weight.
+
+    Z = Z_1 + ω Z_2 + b
+
+    Examples
+    --------
+    >>> LearnedAdd().symbol
+    'WeightedAdd'
+    """
+
+    symbol = "WeightedAdd"
+    is_linear = True
+    arity = (2, 2)
+
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
+        """ω, uniform in (½, 1), and b."""
+        spread = size.d_out**-0.5
+        return {
+            "weight": nn.Parameter(torch.empty(()).uniform_(0.5, 1)),
+            "b": nn.Parameter(torch.empty(size.d_out).uniform_(-spread, spread)),
+        }
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
+        """Z_1 + ω Z_2 + b."""
+        return messages[0] + w.weight * messages[1] + w.b
+
+
+@dataclass(frozen=True)
+class PathCounts(Neighborhood):
+    """Nodes within k steps, weighted by the number of paths.
+
+    A_r = (A + I)^k
+    """
+
+    k: int = 2
+    hop_weights: str = "counts"
+
+    def __post_init__(self) -> None:
+        check_option("hop_weights", self.hop_weights, ("counts", "binary"))
+
+    @property
+    def symbol(self) -> str:
+        """A_hk."""
+        return f"A_h{self.k}"
+
+    def adjacency(self, graph: Graph) -> Matrix:
+        """(A + I)^k."""
+        from heterophily.htmp.algorithms.hops import path_counts
+
+        counts = to_default_dtype(path_counts(graph.symmetric, k=self.k))
+        binary = self.hop_weights == "binary"
+        return counts.pattern * torch.ones_like(counts.values) if binary else counts
+
+
+@dataclass(frozen=True)
+class EstimatedHomophily(Guidance):
+    """Homophily degrees, estimated from attributes and a learned topology.
+
+    G = norm1(B ⊙ H), H = μ P Pᵀ + ξ T, T = norm1(B ⊙ Θ)
+
+    Parameters
+    ----------
+    attribute_weight
+        μ, weight of the class probabilities P of a linear attribute model.
+    topology_weight
+        ξ, weight of the topology T with the learned mask Θ.
+    width
+        Width of the attribute model.
+
+    Notes
+    -----
+    B are path counts. P are the class probabilities of the attribute model, which is linear in X
+    and shared by all layers. All entries outside of B are zero.
+
+    Examples
+    --------
+    >>> EstimatedHomophily().symbol
+    'B^re'
+    """
+
+    attribute_weight: float = 0.4  # μ
+    topology_weight: float = 1.0  # ξ
+    width: int = 64  # of the attribute model
+    weight_per_entry = True
+    depends_on = "network"
+    full_graph_reason = (
+        "it learns a weight for every pair of nodes and divides by sums of whole rows"
+    )
+    symbol = "B^re"
+    kind = "RelaEst"
+
+    def check_neighborhood(self, neighborhood: Neighborhood) -> str:
+        """It uses path counts."""
+        return "" if isinstance(neighborhood, PathCounts) else "use it with PathCounts()"
+
+    def shared_weights(self, size: Sizes) -> dict[str, nn.Module]:
+        """The attribute model log P = log_softmax((X W_a + b_a) W_b + b_b)."""
+        d, graph = self.width, size.graph
+        return {"attributes": AttributeModel(graph.n_features, d, graph.n_classes)}
+
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
+        """Θ, 1 on A + I and 0 on the other entries of B."""
+        pattern = pattern_of(size.adjacency)
+        near = WithSelf().adjacency(size.graph)
+        return {"mask": nn.Parameter(_membership(pattern, pattern_of(near)))}
+
+    def values(self, seen: ChannelInput, w: Any) -> Tensor:
+        """G on the entries of B."""
+        assert isinstance(seen.adjacency, Matrix)
+        pattern, counts, context = seen.pattern, seen.adjacency.values, seen.context
+        if "similarity" not in context.carry:
+            log_p = context.shared_weights.attributes(context.x)
+            context.add_aux_output("attribute log-probabilities", log_p)
+            p = log_p.exp()
+            context.carry["similarity"] = sddmm(pattern, p, p)
+        relation, topology = homophily_degrees(
+            pattern,
+            counts,
+            w.mask,
+            context.carry["similarity"],
+            attribute_weight=self.attribute_weight,
+            topology_weight=self.topology_weight,
+        )
+        context.add_aux_output("topology", (pattern, topology))
+        return relation
+
+
+class AttributeModel(nn.Module):
+    """log P = log_softmax((X W_a + b_a) W_b + b_b): classes from features alone."""
+
+    def __init__(self, n_features: int, width: int, n_classes: int) -> None:
+        super().__init__()
+        self.inner, self.outer = Dense(n_features, width), Dense(width, n_classes)
+
+    def forward(self, x: Any) -> Tensor:
+        """Log P, (N, K)."""
+        return F.log_softmax(self.outer(self.inner(x)), dim=1)
+
+
+def _membership(pattern: Pattern, inner: Pattern) -> Tensor:
+    n = pattern.n_columns
+    codes, wanted = (p.rows.long() * n + p.indices.long() for p in (pattern, inner))
+    at = torch.searchsorted(wanted, codes).clamp_max(len(wanted) - 1)
+    return (wanted[at] == codes).to(torch.get_default_dtype())
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,16 @@
 """MixHop: concatenated powers of the adjacency matrix."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+from torch import Tensor
 from typing_extensions import override
 
 from heterophily.core.spaces import Choice
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import Concat
 from heterophily.htmp.guidance import SymmetricMean
-from heterophily.htmp.losses import GroupLasso
+from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import (
     Deviation,
     DropoutRate,
@@ -19,6 +21,8 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Power
+from heterophily.htmp.network import Network
+from heterophily.htmp.part import Context
 from heterophily.htmp.transform import Linear
 
 
@@ -70,3 +74,28 @@ class MixHop(Method):
             "the lasso selects the width of each power, and a pruned network is trained from scratch."
         ),
     )
+
+
+@dataclass(frozen=True)
+class GroupLasso(AuxiliaryLoss):
+    """Sum of the norms of all columns of the weights, which can set entire columns to zero.
+
+    λ Σ_W Σ_k ‖W_·k‖₂
+
+    Parameters
+    ----------
+    weight
+        λ.
+
+    Examples
+    --------
+    >>> GroupLasso(0.001).weight
+    0.001
+    """
+
+    weight: float = 5e-4
+
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
+        """λ Σ ‖column‖₂."""
+        weights = [p for name, p in network.named_parameters() if ".transform.W" in name]
+        return self.weight * sum(p.norm(dim=0).sum() for p in weights)

@@ -1,12 +1,18 @@
 """OrderedGNN: a gate that orders the dimensions of the node and of its neighborhood."""
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
+import torch
+from torch import Tensor, nn
 from typing_extensions import override
 
+from heterophily.core.dense import product
+from heterophily.core.errors import HeterophilyError, check_option
+from heterophily.core.fused import blend
 from heterophily.core.spaces import Choice
 from heterophily.htmp.architecture import Architecture, Dropout, Head
-from heterophily.htmp.combine import OrderedGate
+from heterophily.htmp.combine import Combine, Messages
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import Ones, RowMean
 from heterophily.htmp.method import (
@@ -19,6 +25,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Raw
+from heterophily.htmp.part import Context, Dense, Sizes
 from heterophily.htmp.transform import NoTransform
 
 
@@ -70,3 +77,79 @@ class OrderedGNN(Method):
             "All parameters have the same weight decay. The authors' implementation has two."
         ),
     )
+
+
+@dataclass(frozen=True)
+class OrderedGate(Combine):
+    """Gate that assigns the first dimensions to the node and the others to its neighbors.
+
+    Z = LN(G ⊙ Z_1 + (1 - G) ⊙ Z_2),
+    g^l = g^(l-1) + (1 - g^(l-1)) ⊙ cumsum(softmax([Z_1 ‖ Z_2] W_g + b_g))
+
+    Parameters
+    ----------
+    n_chunks
+        Number of columns of g^l. G repeats each column, so this number must divide the width.
+    shared
+        Whether all layers share the gate.
+    gate
+        `ordered`, `simple` for a sigmoid, or `off` for Z = LN(Z_2).
+
+    Examples
+    --------
+    >>> OrderedGate(16).symbol
+    'AdaCat'
+    """
+
+    n_chunks: int = 64
+    shared: bool = True
+    gate: str = "ordered"
+    symbol = "AdaCat"
+    arity = (2, 2)
+    carried_keys = ("gate",)
+
+    @property
+    def requires_equal_widths(self) -> bool:
+        """Whether all layers share the gate."""
+        return self.shared and self.gate != "off"
+
+    def __post_init__(self) -> None:
+        check_option("gate", self.gate, ("ordered", "simple", "off"))
+
+    def _gate(self, size: Sizes) -> dict[str, nn.Module]:
+        if self.gate == "off":
+            return {}
+        width, chunks = size.d_out, self.n_chunks
+        if width % chunks:
+            raise HeterophilyError(f"n_chunks must divide the width {width}, got {chunks}")
+        return {"gate": Dense(2 * width, chunks)}
+
+    def shared_weights(self, size: Sizes) -> dict[str, nn.Module]:
+        """The gate, if all layers share it."""
+        return self._gate(size) if self.shared else {}
+
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
+        """The layer norm, and the gate if each layer has its own."""
+        own = {} if self.shared else self._gate(size)
+        return {"norm": nn.LayerNorm(size.d_out), **own}
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
+        """LN(G ⊙ z + (1 - G) ⊙ m)."""
+        ego, mean = messages
+        if self.gate == "off":
+            return w.norm(mean)
+        return w.norm(blend(self.gate_values(messages, w, context), ego, mean))
+
+    def gate_values(self, messages: Messages, w: Any, context: Context) -> Tensor:
+        """g^l (N, c), non-decreasing along chunks and along layers."""
+        dense = (context.shared_weights if self.shared else w).gate
+        ego, mean = messages
+        upper, lower = dense.weight.split(ego.shape[1])
+        raw = product(ego, upper, dense.bias).add_(product(mean, lower))
+        if self.gate == "simple":
+            return torch.sigmoid(raw)
+        opened = raw.softmax(dim=1).cumsum(dim=1)
+        before = context.carry.get("gate")
+        gate = opened if before is None else before + (1 - before) * opened
+        context.carry["gate"] = gate
+        return gate

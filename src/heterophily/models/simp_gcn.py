@@ -1,14 +1,20 @@
 """SimP-GCN: the graph, the nearest neighbors by features, and the node, balanced per node."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 from typing_extensions import override
 
+from heterophily.core.graph import Graph
 from heterophily.core.spaces import Choice
-from heterophily.htmp.adaptive import SimilaritySum
+from heterophily.htmp.algorithms.cache import cached
 from heterophily.htmp.architecture import Architecture, Dropout
+from heterophily.htmp.combine import Combine, Messages
 from heterophily.htmp.guidance import Ones, SymmetricMean
-from heterophily.htmp.losses import SimilarityLoss
+from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import (
     Deviation,
     FeatureNorm,
@@ -18,6 +24,8 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, WithSelf
+from heterophily.htmp.network import Network
+from heterophily.htmp.part import Context, Dense, Sizes, init_scalar, init_uniform
 from heterophily.htmp.transform import SharedLinear
 
 
@@ -72,3 +80,102 @@ class SimPGCN(Method):
             "training features."
         ),
     )
+
+
+@dataclass(frozen=True)
+class SimilaritySum(Combine):
+    """Balance of graph and features with one learned weight per node, plus the node itself.
+
+    Z = s ⊙ Z_2 + (1 - s) ⊙ Z_3 + γ k ⊙ Z_1, s = sig(H a + β), k = H u + κ,
+    H the input of the layer
+
+    Parameters
+    ----------
+    ego_weight
+        γ, weight of the node itself.
+    score_bias_init
+        Initial value of β.
+
+    Examples
+    --------
+    >>> SimilaritySum(0.1).symbol
+    'AdaAdd'
+    """
+
+    ego_weight: float = 0.1  # γ
+    score_bias_init: float = 0.0  # initial β
+    symbol = "AdaAdd"
+    arity = (3, 3)
+
+    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
+        """The vectors a and u (d_in), β and κ."""
+        return {
+            "a": init_uniform(1.0, size.d_in, 1),
+            "beta": init_scalar(self.score_bias_init),
+            "u": init_uniform(1.0, size.d_in, 1),
+            "kappa": init_scalar(0.0),
+        }
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
+        """The balance of graph and features, and the node itself."""
+        ego, graph, features = messages
+        balance = torch.sigmoid(heard @ w.a + w.beta)
+        own = heard @ w.u + w.kappa
+        return torch.lerp(features, graph, balance) + self.ego_weight * own * ego
+
+
+@dataclass(frozen=True)
+class SimilarityLoss(AuxiliaryLoss):
+    """Squared error of predicting the similarity of features from the input of the last layer.
+
+    λ mean_ij( w · |E_i - E_j| + w_0 - cos(x_i, x_j) )²
+
+    Parameters
+    ----------
+    weight
+        λ.
+    n_pairs
+        Number of pairs that are sampled in every step, from the five most and five least similar
+        nodes of each node.
+
+    Notes
+    -----
+    E is the input of the last layer. The pairs are each node with its five most and five least
+    similar nodes, by binarized features.
+
+    Examples
+    --------
+    >>> SimilarityLoss(0.1).weight
+    0.1
+    """
+
+    weight: float = 1.0
+    n_pairs: int = 10_000
+    full_graph_reason = "its loss compares pairs of nodes from all over the graph"
+
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
+        """The vector w (d) and w_0."""
+        return {"dense": Dense(size.d_out, 1)}
+
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
+        """λ times the mean squared error."""
+        pairs, targets = context.graph.cached("similar pairs", lambda: similar_pairs(context.graph))
+        if len(targets) > self.n_pairs:
+            drawn = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)
+            pairs, targets = pairs[:, drawn], targets[drawn]
+        state = context.inputs["previous"]
+        predicted = w.dense((state[pairs[0]] - state[pairs[1]]).abs()).squeeze(1)
+        return self.weight * F.mse_loss(predicted, targets)
+
+
+def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
+    """SimP-GCN's pairs (2, P) and the cosine similarities of their binarised features (P,)."""
+    from heterophily.htmp.algorithms.knn import most_and_least_similar
+
+    def compute() -> dict[str, Tensor]:
+        pairs, targets = most_and_least_similar(graph.features)
+        return {"pairs": pairs, "targets": targets}
+
+    found = cached(graph.structure_checksum, "similar pairs", compute)
+    device = graph.labels.device
+    return found["pairs"].T.to(device), found["targets"].to(device, torch.get_default_dtype())

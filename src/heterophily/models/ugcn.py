@@ -1,12 +1,17 @@
 """UGCN: one network per neighborhood (raw, second hop, features), mixed per node at the end."""
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
+import torch
+from torch import Tensor, nn
 from typing_extensions import override
 
+from heterophily.core.graph import Graph
 from heterophily.core.spaces import Choice
-from heterophily.htmp.adaptive import AttentionSum
+from heterophily.core.sparse import Pattern
 from heterophily.htmp.architecture import Architecture, Dropout, Head
+from heterophily.htmp.combine import Combine, Messages, weigh
 from heterophily.htmp.guidance import Attention
 from heterophily.htmp.method import (
     Activation,
@@ -18,7 +23,8 @@ from heterophily.htmp.method import (
     PositiveInt,
     define_method,
 )
-from heterophily.htmp.neighborhoods import CommonNeighbors, FeatureNeighbors, WithSelf
+from heterophily.htmp.neighborhoods import FeatureNeighbors, Neighborhood, WithSelf, with_diagonal
+from heterophily.htmp.part import Context, Dense, Sizes
 from heterophily.htmp.transform import Linear
 
 
@@ -85,3 +91,56 @@ class UGCN(Method):
             "Nodes of the second hop have at least two common neighbors, as in the authors' data."
         ),
     )
+
+
+@dataclass(frozen=True)
+class AttentionSum(Combine):
+    """Sum with attention over channels.
+
+    Z = Σ_r β_r ⊙ Z_r, β = softmax_r( v · tanh(Z_r Q + q) )
+
+    Parameters
+    ----------
+    width_inside
+        Number of columns of Q.
+    head
+        `none` applies a log-softmax to the messages first, as in the reference implementation of
+        UGCN.
+
+    Examples
+    --------
+    >>> AttentionSum().symbol
+    'AdaAdd'
+    """
+
+    width_inside: int = 16
+    head: str = "linear"
+    symbol = "AdaAdd"
+
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
+        """Q, q and v."""
+        inside = Dense(size.d_out, self.width_inside)
+        return {"inside": inside, "v": Dense(self.width_inside, 1, bias=False)}
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
+        """Σ_r β_r ⊙ Z_r."""
+        states = [m.log_softmax(dim=1) for m in messages] if self.head == "none" else messages
+        scores = torch.cat([w.v(torch.tanh(w.inside(z))) for z in states], dim=1)
+        return weigh(states, scores.softmax(dim=1))
+
+
+@dataclass(frozen=True)
+class CommonNeighbors(Neighborhood):
+    """Nodes two steps apart with several common neighbors, and the node itself.
+
+    A_r = 1[(A²)_ij ≥ n, A_ij = 0] + I
+    """
+
+    at_least: int = 2
+    symbol = "Ã_h2"
+
+    def adjacency(self, graph: Graph) -> Pattern:
+        """1[(A²)_ij ≥ n, A_ij = 0] + I."""
+        from heterophily.htmp.algorithms.hops import common_neighbors
+
+        return with_diagonal(common_neighbors(graph.symmetric, at_least=self.at_least))

@@ -1,10 +1,13 @@
 """WRGNN, as WRGAT: the graph and relations of structural similarity, with attention in each."""
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from typing_extensions import override
 
+from heterophily.core.graph import Graph
 from heterophily.core.spaces import Bounds, Choice
+from heterophily.core.sparse import Matrix
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import Add
 from heterophily.htmp.guidance import Attention, Ones
@@ -16,7 +19,7 @@ from heterophily.htmp.method import (
     PositiveInt,
     define_method,
 )
-from heterophily.htmp.neighborhoods import Ego, Raw, Structural
+from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw, to_default_dtype
 from heterophily.htmp.transform import Linear
 
 
@@ -69,3 +72,33 @@ class WRGNN(Method):
         ),
         Deviation("Dynamic time warping is exact. The authors approximate it with radius 1."),
     )
+
+
+@dataclass(frozen=True)
+class Structural(Neighborhood):
+    """Nodes with similar degrees in their surroundings.
+
+    (A_r)_vu = exp(-f_t(u, v)) / Σ_v' exp(-f_t(u, v')), f_t the structural distance up to depth t
+    """
+
+    depth: int = 0
+    max_depth: int = 2
+    duplicates: bool = False
+
+    def adjacency(self, graph: Graph) -> Matrix:
+        """ω_t(u→v) = exp(-f_t(u,v)) / Σ_v' exp(-f_t(u,v')), stored at the receiver v."""
+        from heterophily.htmp.algorithms.cache import cached
+        from heterophily.htmp.algorithms.structural import structural_relations
+
+        key = f"structural {self.max_depth} {self.duplicates}"
+
+        def compute() -> dict[str, Matrix]:
+            found = structural_relations(
+                graph.symmetric,
+                depth=self.max_depth,
+                duplicates=self.duplicates,
+            )
+            return {str(t): matrix for t, matrix in enumerate(found)}
+
+        stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))
+        return to_default_dtype(stored[str(self.depth)])

@@ -8,8 +8,10 @@ from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.method import Method
-from heterophily.htmp.neighborhoods import CommonNeighbors, Ego, Hop, PathCounts
+from heterophily.htmp.neighborhoods import Ego, Hop
 from heterophily.htmp.transform import Linear
+from heterophily.models.hog_gcn import PathCounts
+from heterophily.models.ugcn import CommonNeighbors
 
 LEARNED = 3  # times that a message costs more if its weights have gradients
 DENSE = 3  # times that a full product is faster than a sparse one

@@ -10,51 +10,32 @@ from dataclasses import dataclass, field, replace
 from heterophily.core.errors import unknown_name
 from heterophily.core.spaces import Choice, Range, Space, setting_infos
 from heterophily.core.types import Settings, Value
-from heterophily.htmp.adaptive import AdaptiveSum, AttentionSum, DegreeGatedSum, GlobalSum
 from heterophily.htmp.architecture import Architecture, Dropout, Head, MessageActivation
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.combine import (
-    Add,
-    Combine,
-    Concat,
-    LearnedAdd,
-    OrderedGate,
-    SingleChannel,
-    WeightedAdd,
-)
-from heterophily.htmp.encoder import (
-    Embed,
-    Encoder,
-    FeaturesAndStructure,
-    LINKXEncoder,
-    Predict,
-    RawFeatures,
-)
-from heterophily.htmp.fuse import ConcatLayers, LastLayer, WeightedLayerSum
-from heterophily.htmp.guidance import (
-    Attention,
-    Complement,
-    Gate,
-    Ones,
-    RowMean,
-    SignedAttention,
-    SymmetricMean,
-)
+from heterophily.htmp.combine import AdaptiveSum, Add, Combine, Concat, SingleChannel, WeightedAdd
+from heterophily.htmp.encoder import Embed, Encoder, Predict, RawFeatures
+from heterophily.htmp.fuse import ConcatLayers, LastLayer
+from heterophily.htmp.guidance import Attention, Complement, Ones, RowMean, SymmetricMean
 from heterophily.htmp.identity import expression
 from heterophily.htmp.method import CustomMethod, Method, make_method
-from heterophily.htmp.neighborhoods import (
-    Ego,
-    FeatureNeighbors,
-    Hop,
-    Neighborhood,
-    Raw,
-    Signed,
-    WithSelf,
-)
-from heterophily.htmp.relations import SignedSimilarity
+from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, Hop, Neighborhood, Raw, WithSelf
 from heterophily.htmp.transform import Linear, NoTransform
-from heterophily.models.cmgnn.parts import CompatibilityWeights, Discrimination, Prototypes
+from heterophily.models.classics import LINKXEncoder
+from heterophily.models.cmgnn.parts import (
+    CompatibilityWeights,
+    DegreeGatedSum,
+    Discrimination,
+    FeaturesAndStructure,
+    Prototypes,
+)
 from heterophily.models.cmgnn.state import CompatibilityEstimate
+from heterophily.models.fagcn import SignedAttention
+from heterophily.models.gbk_gnn import Gate
+from heterophily.models.ggcn import GlobalSum, Signed, SignedSimilarity
+from heterophily.models.gpr_gnn import WeightedLayerSum
+from heterophily.models.hog_gcn import LearnedAdd
+from heterophily.models.ordered_gnn import OrderedGate
+from heterophily.models.ugcn import AttentionSum
 from heterophily.search.problem import Candidate, Suggest, check_choice
 
 NAME = "htmp"

@@ -22,11 +22,10 @@ from heterophily.core.chart import Chart, Table, file_name, matrix_chart, number
 from heterophily.core.compatibility import discriminability, norm1, observed_compatibility
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
-from heterophily.htmp.adaptive import AdaptiveSum, DegreeGatedSum
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.combine import Add, SingleChannel, WeightedAdd
-from heterophily.htmp.fuse import LastLayer, WeightedLayerSum
+from heterophily.htmp.combine import AdaptiveSum, Add, SingleChannel, WeightedAdd
+from heterophily.htmp.fuse import LastLayer
 from heterophily.htmp.guidance import ChannelInput, Complement, FixedGuidance, Ones
 from heterophily.htmp.method import Method, complete_architecture, make_method
 from heterophily.htmp.neighborhoods import Ego
@@ -34,6 +33,8 @@ from heterophily.htmp.network import Network
 from heterophily.htmp.part import Context
 from heterophily.htmp.transform import NoTransform
 from heterophily.models import find_method
+from heterophily.models.cmgnn.parts import DegreeGatedSum
+from heterophily.models.gpr_gnn import WeightedLayerSum
 from heterophily.models.settings import merge_settings
 from heterophily.runs.job import Job
 from heterophily.runs.measures import FinalMeasure, Trained

@@ -18,9 +18,10 @@ from heterophily.htmp.execution.blockwise import evaluate
 from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fanouts_per_hop
 from heterophily.htmp.guidance import Attention, ChannelInput, Ones, RowMean, SymmetricMean
 from heterophily.htmp.method import full_graph_reason, make_method
-from heterophily.htmp.neighborhoods import Ego, Raw, Signed, WithSelf
+from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf
 from heterophily.htmp.part import Context
 from heterophily.models import REGISTRY
+from heterophily.models.ggcn import Signed
 
 N, F, K = 90, 100, 3
 TRAIN = torch.arange(3, 40, 6)

@@ -15,14 +15,12 @@ from torch.func import functional_call
 from typing_extensions import override
 
 from heterophily.core.graph import Graph
-from heterophily.htmp.combine import Add, LearnedAdd, SingleChannel, WeightedAdd
 from heterophily.htmp.fuse import LastLayer
 from heterophily.htmp.method import Method, complete_architecture
 from heterophily.htmp.network import Network
 from heterophily.htmp.part import Context
 from heterophily.htmp.transform import Linear
 
-LINEAR_COMBINES = (SingleChannel, Add, WeightedAdd, LearnedAdd)  # subclasses may not be linear
 FOLDED_WEIGHTS = (
     "transform.*",
     "combine.b",
@@ -89,7 +87,7 @@ def can_fold_head(method: Method) -> bool:
         and not transform.n_heads
         and not transform.n_heads_last_layer
         and transform.kernel_merge == "add"
-        and type(architecture.combine) in LINEAR_COMBINES
+        and vars(type(architecture.combine)).get("is_linear", False)
         and not any((*nonlinear, relu, dropout.head, dropout.message))
         and all(c.guidance.depends_on in ("graph", "network") for c in architecture.channels)
     )

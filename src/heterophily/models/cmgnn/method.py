@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 from typing_extensions import override
 
 from heterophily.core.spaces import Bounds, Choice, Range
-from heterophily.htmp.adaptive import DegreeGatedSum
 from heterophily.htmp.architecture import Architecture, Dropout, Head
-from heterophily.htmp.encoder import Embed, FeaturesAndStructure
+from heterophily.htmp.encoder import Embed
 from heterophily.htmp.fuse import ConcatLayers
 from heterophily.htmp.guidance import Ones, RowMean
 from heterophily.htmp.method import (
@@ -24,7 +23,13 @@ from heterophily.htmp.method import (
 )
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.transform import Linear
-from heterophily.models.cmgnn.parts import CompatibilityWeights, Discrimination, Prototypes
+from heterophily.models.cmgnn.parts import (
+    CompatibilityWeights,
+    DegreeGatedSum,
+    Discrimination,
+    FeaturesAndStructure,
+    Prototypes,
+)
 from heterophily.models.cmgnn.state import CompatibilityEstimate
 
 

@@ -1,20 +1,24 @@
 """Parts of CMGNN: class prototypes as a neighborhood, their weights, and the discrimination loss."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from typing_extensions import override
 
+from heterophily.core.errors import check_option
+from heterophily.core.fused import gated_sum
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Pattern
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.guidance import ChannelInput, Guidance
+from heterophily.htmp.combine import Combine, Messages
+from heterophily.htmp.encoder import Encoder
+from heterophily.htmp.guidance import ChannelInput, Guidance, RowMean
 from heterophily.htmp.losses import AuxiliaryLoss
-from heterophily.htmp.neighborhoods import Neighborhood
-from heterophily.htmp.part import Context
+from heterophily.htmp.neighborhoods import Neighborhood, Raw, structure_adjacency
+from heterophily.htmp.part import Context, Dense, Sizes, apply_dropout
 from heterophily.models.cmgnn.state import CompatibilityEstimate, CompatibilityState
 
 if TYPE_CHECKING:
@@ -114,3 +118,106 @@ class Discrimination(AuxiliaryLoss):
         similarities = unit @ unit.T
         mean = (similarities.sum() - similarities.diagonal().sum()) / (k * (k - 1))
         return self.weight * mean
+
+
+@dataclass(frozen=True)
+class DegreeGatedSum(Combine):
+    """Sum with one learned weight per node and channel, which also depends on the degree.
+
+    Z = Σ_r α_r ⊙ Z_r, α = softmax( sig([Z_1 ‖ .. ‖ Z_R ‖ d] W_att + b_att) W_mix + b_mix )
+
+    Notes
+    -----
+    d is the degree of a node, at least 1, and 0 for prototypes.
+
+    Examples
+    --------
+    >>> DegreeGatedSum().symbol
+    'AdaAdd'
+    """
+
+    symbol = "AdaAdd"
+
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
+        """W_att (R d + 1, R) and W_mix (R, R), with biases."""
+        r = size.n_channels
+        return {"attend": Dense(r * size.d_out + 1, r), "mix": Dense(r, r)}
+
+    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
+        """Σ_r α_r ⊙ Z_r."""
+        attend, last = w.attend.weight[:-1], w.attend.weight[-1]
+        # The column d of [Z_1 ‖ .. ‖ d] meets the last row of W_att: d ⊗ last, turned.
+        offset = torch.addcmul(
+            w.attend.bias.unsqueeze(1), last.unsqueeze(1), degree_column(context).T
+        )
+        state, alpha = gated_sum(messages, attend, w.mix.weight, offset=offset, bias=w.mix.bias)
+        context.add_aux_output("alpha", alpha)
+        return state
+
+
+def degree_column(context: Context) -> Tensor:
+    """Degrees (N, 1), isolated nodes as 1, prototypes as 0."""
+
+    def compute() -> Tensor:
+        degrees = context.graph.degrees.clamp_min(1).to(torch.get_default_dtype())
+        if context.n_virtual:
+            degrees[-context.n_virtual :] = 0
+        return degrees.unsqueeze(1)
+
+    if "degree column" not in context.bound:
+        context.bound["degree column"] = compute()
+    column: Tensor = context.bound["degree column"]
+    return column
+
+
+@dataclass(frozen=True)
+class FeaturesAndStructure(Encoder):
+    """Features and adjacency matrix, each embedded and then combined.
+
+    Z⁰ = relu( drop([H_x ‖ H_a]) W_0 + b_0 ), H_x = X W_x + b_x,
+    H_a = drop([D^(-1) A ‖ d]) W_a + b_a
+
+    Parameters
+    ----------
+    dropout
+        Dropout rate.
+    structure_dropout
+        `single`, or `double` to apply the dropout to X and D^(-1) A twice, as in the reference
+        implementation of CMGNN.
+
+    Examples
+    --------
+    >>> FeaturesAndStructure(0.5).uses_structure
+    True
+    """
+
+    dropout: float | None = 0.0  # None: the method's dropout
+    structure_dropout: str = "single"
+    accepts_prototypes = True
+    structure = Raw()
+
+    def __post_init__(self) -> None:
+        check_option("structure_dropout", self.structure_dropout, ("single", "double"))
+
+    def weights(self, size: Sizes) -> dict[str, nn.Module]:
+        """W_x (F, d), W_a (N + 1, d) and W_0 (2d, d)."""
+        d = size.d_out
+        structure = Dense(size.graph.n_nodes + 1, d)
+        return {"features": Dense(size.d_in, d), "structure": structure, "both": Dense(2 * d, d)}
+
+    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
+        """Features and structure side by side."""
+        p, training = self.dropout or 0.0, context.training
+        again = p if self.structure_dropout == "double" else 0.0
+        features = w.features(apply_dropout(x, again, training=training))
+        adjacency = structure_adjacency(Raw(), context.graph)
+        means = RowMean().cached_matrix(context.graph, Raw() * RowMean(), adjacency)
+        means = apply_dropout(means, 1 - (1 - p) * (1 - again), training=training)
+        weight, bias = w.structure.weight, w.structure.bias
+        # Prototypes have no row in W_a: nobody hears them through R.
+        padding = weight.new_zeros(means.shape[1] - len(weight) + 1, weight.shape[1])
+        structure = means @ torch.cat([weight[:-1], padding]) + bias
+        degrees = apply_dropout(degree_column(context), p, training=training)
+        structure = torch.addcmul(structure, degrees, weight[-1])
+        joined = torch.cat([features, structure], dim=1)
+        return F.relu(w.both(apply_dropout(joined, p, training=training)))
