@@ -120,7 +120,7 @@ def test_ctrl_c_ends_the_runs_and_says_how_to_continue(
         _, alive = psutil.wait_procs(family, 120)
     assert code == 130
     assert text.splitlines()[-1] == (
-        "heterophily: interrupted; `bench` and `search` continue when the same command is given again"
+        "heterophily: interrupted; run the same `bench` or `search` command again to resume it"
     )
     assert "Traceback" not in text
     assert alive == []
