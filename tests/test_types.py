@@ -20,8 +20,8 @@ LIMITS = {
     "models": 4,
     "runs": 2,
     "search": 28,
-    "studies": 56,
-    "views": 19,
+    "studies": 10,
+    "views": 1,
 }
 
 

@@ -12,7 +12,7 @@ from heterophily import Split
 from heterophily.core.errors import HeterophilyError
 from heterophily.htmp.method import make_method, replace_architecture
 from heterophily.models import REGISTRY
-from heterophily.models.cmgnn import CMGNN, ablation_variants
+from heterophily.models.cmgnn.method import CMGNN, ablation_variants
 from heterophily.models.settings import tuned
 from heterophily.models.simp_gcn import SimPGCN
 from heterophily.runs import worker

@@ -6,7 +6,7 @@ their tables.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypedDict
 
 Coordinate = float | str | None
 Matrix = Sequence[Sequence[float | None]]
@@ -212,6 +212,16 @@ def number_text(value: float | None, digits: int = 2) -> str:
     ('1.23', '–', '−0.5')
     """
     return "–" if value is None else f"{value:,.{digits}f}".replace("-", "−")
+
+
+class MatrixOptions(TypedDict, total=False):
+    """Options of `matrix_chart` that several charts share."""
+
+    peak: float
+    signed: bool
+    scale: str
+    file: str
+    dataset: str
 
 
 def matrix_chart(

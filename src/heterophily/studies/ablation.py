@@ -8,7 +8,7 @@ replaced by the node itself.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from heterophily.core.chart import Axis, Chart, Mark, Table, file_name
 from heterophily.core.graph import Graph
@@ -145,16 +145,16 @@ def _names_of(channels: Sequence[Channel]) -> list[str]:
 
 def _without_losses(full: Architecture) -> dict[str, Change]:
     return {
-        f"without {_words(loss)}": {
+        f"without {_loss_name(loss)}": {
             "losses": tuple(each for each in full.losses if each is not loss)
         }
         for loss in full.losses
     }
 
 
-def _words(loss: Any) -> str:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(loss).__name__).lower()
-    return words if words.endswith(("loss", "lasso")) else f"{words} loss"
+def _loss_name(loss: AuxiliaryLoss) -> str:
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(loss).__name__).lower()
+    return name if name.endswith(("loss", "lasso")) else f"{name} loss"
 
 
 def _without_structure(full: Architecture) -> dict[str, Change]:
@@ -209,11 +209,12 @@ def _chart(model: str, rows: Rows) -> Chart:
     for number, variant in enumerate(unique_values(differences, "variant")):
         bars = filter_rows(differences, variant=variant)
         names = [row["dataset"] for row in bars]
-        look: Any = {"name": variant, "color": number}
-        marks.append(Mark("bar", names, [row["change"] for row in bars], **look))
+        marks.append(
+            Mark("bar", names, [row["change"] for row in bars], name=variant, color=number)
+        )
         if any(row["paper"] is not None for row in bars):
             printed = [row["paper"] for row in bars]
-            marks.append(Mark("point", names, printed, paper=True, **look))
+            marks.append(replace(marks[-1], kind="point", y=printed, paper=True))
     return Chart(
         f"Ablation of {model}",
         marks,

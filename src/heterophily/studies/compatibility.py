@@ -5,15 +5,16 @@ distance is the mean of |M̂_ij - M_ij|. The trace has a row for the start, wher
 known, and one for each improvement of the validation accuracy, after which CMGNN estimates M̂ again.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from heterophily.core.chart import Axis, Chart, Mark, Table, file_name, number_text
+from heterophily.core.chart import Axis, Chart, Mark, MatrixOptions, Table, file_name, number_text
 from heterophily.core.compatibility import discriminability, observed_compatibility
 from heterophily.core.graph import Graph, Split
+from heterophily.core.sparse import Pattern
 from heterophily.htmp.network import Network
 from heterophily.runs.job import Job
 from heterophily.runs.measures import Trained
@@ -129,7 +130,7 @@ def _at_start(trained: Trained) -> Tensor:
     return network.state_summary()["compatibility"].cpu().double()
 
 
-def _training_labels(trained: Trained) -> tuple[Any, Tensor, int]:
+def _training_labels(trained: Trained) -> tuple[Pattern, Tensor, int]:
     shown = trained.graph.with_labels_only(trained.split.train)
     return shown.symmetric, shown.labels, shown.n_classes
 
@@ -152,7 +153,7 @@ def _matrix_charts(rows: Rows) -> list[Chart]:
     dataset, model = rows[0]["dataset"], rows[0]["model"]
     observed, names = matrix_of(filter_rows(rows, kind="observed"))
     estimated, _ = matrix_of(filter_rows(rows, kind="estimated"))
-    shared: Any = {
+    shared: MatrixOptions = {
         "peak": float(max(observed.max(), estimated.max())),
         "file": f"{NAME}-{file_name(dataset)}-{file_name(model)}",
         "dataset": dataset,
@@ -170,8 +171,8 @@ def _trace_chart(rows: Rows) -> Chart:
             line = filter_rows(rows, model=model, split=split)
             epochs = [row["epoch"] + 2 for row in line]  # a logarithmic axis needs a start above 0
             distances = [row["distance"] for row in line]
-            look: Any = {"points": False, "steps": True, "width": 1.1}
-            marks.append(Mark("line", epochs, distances, name=model, method=model, **look))
+            line_mark = Mark("line", epochs, distances, name=model, method=model, width=1.1)
+            marks.append(replace(line_mark, points=False, steps=True))
     last = max(row["epoch"] for row in rows) + 2
     ends = [n for n in (1, 10, 100, 1000) if n <= last]
     return Chart(

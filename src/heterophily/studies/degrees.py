@@ -1,6 +1,6 @@
 """Accuracy by degree: five groups of test nodes, lowest degree first (paper, Tables 4 and 11).
 
-Test nodes are ordered by their degree in the symmetrised graph, ties by node number, and cut into consecutive
+Test nodes are ordered by their degree in the symmetrized graph, ties by node number, and cut into consecutive
 groups of equal size.
 """
 

@@ -18,10 +18,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heterophily.core.chart import Chart, Table, file_name, matrix_chart, number_text
+from heterophily.core.chart import Chart, MatrixOptions, Table, file_name, matrix_chart, number_text
 from heterophily.core.compatibility import discriminability, norm1, observed_compatibility
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
+from heterophily.core.types import FloatArray
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import AdaptiveSum, Add, SingleChannel, WeightedAdd
@@ -225,7 +226,7 @@ def _charts(rows: Rows) -> list[Chart]:
     observed, names = matrix_of(filter_rows(rows, model=models[0], kind="observed"))
     matrices = {m: matrix_of(filter_rows(rows, model=m, kind="desired"))[0] for m in models}
     every = (observed, *matrices.values())
-    place: Any = {
+    place: MatrixOptions = {
         "peak": max(float(abs(matrix).max()) for matrix in every),
         "signed": any(bool((matrix < -0.005).any()) for matrix in every),
         "file": f"{NAME}-{file_name(dataset)}",
@@ -250,7 +251,7 @@ def _charts(rows: Rows) -> list[Chart]:
     ]
 
 
-def _panel(title: str, matrix: Any) -> str:
+def _panel(title: str, matrix: FloatArray) -> str:
     return f"{title}\ndiscriminability {discriminability(torch.from_numpy(matrix)):.2f}"
 
 

@@ -6,8 +6,8 @@ Nodes of few neighbors show but a part of M, so the overlap is also measured in 
 group has at least ten nodes of both classes.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from heterophily.core.compatibility import (
 )
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.graph import Graph
+from heterophily.core.types import FloatArray
 from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.matrices import class_names
 from heterophily.studies.options import GraphOptions, Option
@@ -152,12 +153,13 @@ def _histogram(graph: Graph, hoods: Tensor, nodes: Tensor, pair: tuple[int, int]
     return rows
 
 
-def positions(graph: Graph, hoods: Tensor, pair: tuple[int, int]) -> Any:
+def positions(graph: Graph, hoods: Tensor, pair: tuple[int, int]) -> FloatArray:
     """Every node on the line: t = (C_nb - M_b)·(M_a - M_b) / ‖M_a - M_b‖², (N,)."""
     means = observed_compatibility(graph.symmetric, graph.labels, graph.n_classes)
     a, b = (means[k] for k in pair)
     line = a - b
-    return ((hoods - b) @ line / line.square().sum().clamp_min(1e-12)).numpy()
+    places: FloatArray = ((hoods - b) @ line / line.square().sum().clamp_min(1e-12)).numpy()
+    return places
 
 
 def charts(tables: Tables) -> list[Chart]:
@@ -189,10 +191,8 @@ def _histogram_chart(facts: Row, bars: Rows, peak: float) -> Chart:
         own = filter_rows(bars, node_class=name)
         edges = [*(row["low"] for row in own), own[-1]["high"]]
         shares = [100 * row["share"] for row in own]
-        look: Any = {"steps": True, "fill": True, "points": False, "width": 1.0}
-        marks.append(
-            Mark("line", edges, [*shares, 0.0], name=f"class {name}", color=number, **look)
-        )
+        line = Mark("line", edges, [*shares, 0.0], name=f"class {name}", color=number, width=1.0)
+        marks.append(replace(line, steps=True, fill=True, points=False))
     return Chart(
         f"Neighborhoods at {degrees}",
         marks,

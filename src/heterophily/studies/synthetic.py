@@ -7,7 +7,7 @@ elsewhere, from ρ = 0.02, our easy kind, to ρ = 1, our hard kind.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -203,13 +203,10 @@ def _chart(every: Rows, dataset: str, degree: float) -> Chart:
     marks = []
     for model, kind in _lines(rows):
         line = [r for r in filter_rows(rows, degree=degree, model=model) if _is(r, kind)]
-        look: Any = {
-            "name": f"{model}, {kind}" if kind else model,
-            "method": model,
-            "style": "dashed" if kind == "hard" else "solid",
-        }
-        ours, *theirs = paired_marks("line", line, "homophily", levels, **look)
-        marks += [ours, *(replace(mark, kind="point") for mark in theirs)]
+        name = f"{model}, {kind}" if kind else model
+        ours, *theirs = paired_marks("line", line, "homophily", levels, name=name, method=model)
+        marks.append(replace(ours, style="dashed" if kind == "hard" else "solid"))
+        marks += [replace(mark, kind="point") for mark in theirs]
     return Chart(
         f"{dataset}, degree {degree:g}",
         marks,

@@ -22,7 +22,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
 from heterophily.data.catalog import CATALOG
 
-Row = dict[str, Any]  # numbers, text, truth values and None
+Row = dict[str, Any]  # numbers, text, booleans, and None
 Rows = list[Row]
 Tables = dict[str, Rows]  # by the name of their file
 PLACES = {name: place for place, name in enumerate(CATALOG)}
@@ -34,8 +34,9 @@ def tidy(row: Row) -> Row:
     return {name: _plain(value) for name, value in row.items()}
 
 
-def _plain(value: Any) -> Any:
-    value = value.item() if hasattr(value, "item") else value
+def _plain(value: object) -> bool | int | float | str | None:
+    item = getattr(value, "item", None)  # of arrays and tensors
+    value = value if item is None else item()
     if not isinstance(value, str | int | float | bool | None):
         raise TypeError(f"a tidy cell holds a number or text, got {value!r}")
     if not isinstance(value, float):
@@ -110,11 +111,11 @@ def means_by(
 
 
 def paired_marks(
-    kind: Kind, rows: Iterable[Row], by: str, values: Sequence[Any], **look: Any
+    kind: Kind, rows: Iterable[Row], by: str, values: Sequence[Any], *, name: str, method: str
 ) -> list[Mark]:
     """Return the mean accuracy over the values of a column, and the paper's, if there is any."""
     grouped = list(rows)
-    ours = Mark(kind, values, means_by(grouped, by, values, "test_accuracy"), **look)
+    ours = Mark(kind, values, means_by(grouped, by, values, "test_accuracy"), name, method)
     printed = means_by(grouped, by, values, "paper")
     if all(value is None for value in printed):
         return [ours]

@@ -71,7 +71,7 @@ def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
             "newest settings of each method are shown."
         )
     if table.against:
-        found.append("Beside each: the mean that the paper prints, and the difference to it.")
+        found.append("Next to each: the mean that the paper prints, and the difference to it.")
     found.append(_rank_note(table))
     if table.comparisons:
         found.append(

@@ -3,11 +3,11 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from heterophily.analysis.diagnosis import Diagnosis, diagnose
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.core.types import Value
 from heterophily.htmp.method import settings_of
 from heterophily.models.settings import tuned
 from heterophily.studies.study import CLASSES
@@ -142,11 +142,11 @@ def fit_command(
     words += ["--split", split] if split else []
     words += ["--class-weights"] if fitted.class_weights else []
     words += _batches(fitted)
-    words += settings_words(_said(fitted))
+    words += settings_words(_changed_settings(fitted))
     return shlex.join([*words, "--out", str(folder)])
 
 
-def _said(fitted: NodeClassifier) -> dict[str, Any]:
+def _changed_settings(fitted: NodeClassifier) -> dict[str, Value]:
     """The preset and the settings that differ from the bundled ones."""
     committed = tuned(fitted.method.name, fitted.graph_.name) if fitted.graph_ else {}
     usual = {"preset": "published", **committed}
