@@ -80,8 +80,7 @@ def make_command(study: "Study[Any]") -> "Command":
 
 
 def _option(field: "Field[object]") -> "StudyOption":
-    option: StudyOption = get_args(field.type)[1]
-    return option
+    return get_args(field.type)[1]
 
 
 def _parameter(field: "Field[object]") -> Parameter:

@@ -103,8 +103,7 @@ def blend(gate: Tensor, ego: Tensor, mean: Tensor) -> Tensor:
 
     G and the terms of the gradient exist only for a few rows at a time, which stay in the processor's cache.
     """
-    result: Tensor = _Blend.apply(gate, ego, mean)
-    return result
+    return _Blend.apply(gate, ego, mean)
 
 
 def plain_blend(gate: Tensor, ego: Tensor, mean: Tensor) -> Tensor:

@@ -23,19 +23,14 @@ from heterophily.core.machine import CACHED_VALUES
 if TYPE_CHECKING:
     from heterophily.core.sparse import Pattern
 
-# With fewer columns, PyTorch's sampled product falls back to a loop, up to ten times slower.
-MIN_VECTOR_COLUMNS = 8
-# A dense factor with more numbers does not fit into the cache.
-MAX_CACHED_NUMBERS = CACHED_VALUES
-# Columns of one slice of such a factor.
-SLICE_COLUMNS = 32
-# Copies of slices pay off if each row is read more often on average.
-MIN_READS_PER_ROW = 24
+MIN_VECTOR_COLUMNS = 8  # below, PyTorch's sampled product is a loop, up to ten times slower
+MAX_CACHED_NUMBERS = CACHED_VALUES  # above, a dense factor does not fit into the cache
+SLICE_COLUMNS = 32  # of one slice of such a factor
+MIN_READS_PER_ROW = 24  # on average, from which copies of slices pay off
 # Full blocks of rows are faster for B Z if at least this fraction of B is stored and Z has this many columns.
 DENSE_FRACTION = 0.4
 MIN_WIDE_COLUMNS = 128
-# Numbers in a full block of rows (16 MB).
-MAX_BLOCK_ENTRIES = 2**22
+MAX_BLOCK_ENTRIES = 2**22  # numbers in a full block of rows (16 MB)
 
 
 def _on_cpu(pattern: "Pattern", tensor: Tensor) -> bool:
@@ -100,9 +95,8 @@ def dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
     if is_nearly_dense(pattern, left):
         return _full_dots(pattern, left, right)
     if 1 < left.shape[1] < MIN_VECTOR_COLUMNS:
-        left, right = (
-            F.pad(factor, (0, MIN_VECTOR_COLUMNS - factor.shape[1])) for factor in (left, right)
-        )
+        padding = (0, MIN_VECTOR_COLUMNS - left.shape[1])
+        left, right = F.pad(left, padding), F.pad(right, padding)
     layout, transposed = pattern.layout.to(left.dtype), right.contiguous().T
     return torch.sparse.sampled_addmm(layout, left.contiguous(), transposed, beta=0).values()
 

@@ -18,12 +18,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 TUNED = os.environ.get("HETEROPHILY_TUNING", "on").lower() != "off"
-CACHED_VALUES = (
-    3 * 2**18 if TUNED else sys.maxsize
-)  # values of a factor that fit in the cache: 3 MB
-CACHED_ROWS = (
-    1024 if TUNED else sys.maxsize
-)  # rows of up to 256 columns that fit in the cache: 1 MB
+CACHED_VALUES = 3 * 2**18 if TUNED else sys.maxsize  # of a factor that fits in the cache: 3 MB
+CACHED_ROWS = 1024 if TUNED else sys.maxsize  # of up to 256 columns that fit in the cache: 1 MB
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # parameters of mallopt in glibc
 _MAX_THRESHOLD = 2**31 - 1  # the largest value that mallopt accepts, in bytes
@@ -68,9 +64,8 @@ def peak_memory() -> float:
         return float(psutil.Process().memory_info().peak_wset) / 2**20
     import resource
 
-    unit = (
-        2**20 if sys.platform == "darwin" else 2**10
-    )  # macOS reports bytes, other systems kilobytes
+    # macOS reports bytes, other systems kilobytes.
+    unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
@@ -133,5 +128,4 @@ def onednn_matmul(left: "Tensor", right: "Tensor") -> "Tensor":
     """Return A B, computed by oneDNN. B must be contiguous or the transpose of a contiguous matrix."""
     import torch
 
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")
-    return result
+    return torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")

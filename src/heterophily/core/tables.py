@@ -127,8 +127,7 @@ def _require(table: "pa.Table", names: Sequence[str], path: Path) -> str:
 def _texts(table: "pa.Table", column: str) -> list[str | None]:
     import pyarrow as pa
 
-    texts: list[str | None] = table[column].cast(pa.string()).to_pylist()
-    return texts
+    return table[column].cast(pa.string()).to_pylist()
 
 
 def _ids(table: "pa.Table", column: str, path: Path) -> list[str]:
@@ -179,8 +178,7 @@ def _numbers(table: "pa.Table", name: str, ids: Sequence[str], path: Path) -> Fl
             f"{path}: column {name!r} is empty for node {ids[row]!r} ({column.null_count} such "
             "cells); fill them in or remove the column"
         )
-    numbers: FloatArray = column.to_numpy().astype(np.float32)
-    return numbers
+    return column.to_numpy().astype(np.float32)
 
 
 def _split(parts: Sequence[str | None], path: Path) -> Split:

@@ -124,5 +124,4 @@ def run_time(model: str, dataset: str) -> float | None:
 @cache
 def _tables() -> Tables:
     path = files("heterophily.data") / "paper.json"
-    tables: Tables = json.loads(path.read_text(encoding="utf-8"))
-    return tables
+    return json.loads(path.read_text(encoding="utf-8"))
