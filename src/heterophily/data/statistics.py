@@ -1,6 +1,6 @@
 """The paper's table of datasets, measured on the files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heterophily.core.graph import PARTS
 from heterophily.core.homophily import measure_homophily
@@ -35,33 +35,8 @@ class Statistics:
 
 def measure_statistics(dataset: Dataset) -> Statistics:
     """Measure a dataset if its files exist locally, and use the catalog's numbers otherwise."""
-    return _measured(dataset) if is_present(dataset) else _from_catalog(dataset)
-
-
-def _measured(dataset: Dataset) -> Statistics:
-    graph = load(dataset.name)
-    adjacency = graph.adjacency if dataset.paper_counts == "stored" else graph.symmetric
-    split = graph.split("0")
-    return Statistics(
-        name=dataset.name,
-        present=True,
-        n_nodes=graph.n_nodes,
-        n_edges=adjacency.n_entries,
-        n_features=graph.n_features,
-        n_classes=graph.n_classes,
-        average_degree=adjacency.n_entries / graph.n_nodes,
-        undirected=dataset.undirected,
-        edge_homophily=measure_homophily(adjacency, graph.labels, graph.n_classes).edge,
-        train_val_test=tuple(len(split.parts[part]) for part in PARTS),
-        splits=split.origin,
-        citation=dataset.citation,
-        license=dataset.license,
-    )
-
-
-def _from_catalog(dataset: Dataset) -> Statistics:
     n_edges = dataset.paper_edges or dataset.n_symmetric
-    return Statistics(
+    listed = Statistics(
         name=dataset.name,
         present=False,
         n_nodes=dataset.n_nodes,
@@ -75,4 +50,20 @@ def _from_catalog(dataset: Dataset) -> Statistics:
         splits=None,
         citation=dataset.citation,
         license=dataset.license,
+    )
+    return _measured(listed, dataset) if is_present(dataset) else listed
+
+
+def _measured(listed: Statistics, dataset: Dataset) -> Statistics:
+    graph = load(dataset.name)  # checks that the sizes are those of the catalog
+    adjacency = graph.adjacency if dataset.paper_counts == "stored" else graph.symmetric
+    split = graph.split("0")
+    return replace(
+        listed,
+        present=True,
+        n_edges=adjacency.n_entries,
+        average_degree=adjacency.n_entries / graph.n_nodes,
+        edge_homophily=measure_homophily(adjacency, graph.labels, graph.n_classes).edge,
+        train_val_test=tuple(len(split.parts[part]) for part in PARTS),
+        splits=split.origin,
     )
