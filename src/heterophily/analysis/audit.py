@@ -118,15 +118,9 @@ def duplicate_groups(graph: Graph) -> IntArray:  # (N,)
     Nodes are compared by 64-bit hashes of features, label, and neighbors. The probability that two
     different nodes among a million have the same hash is below 1e-7.
     """
-    hashes = _node_hashes(graph)
-    order = np.argsort(hashes, kind="stable")
-    same = hashes[order][1:] == hashes[order][:-1]
-    first = np.concatenate([[True], ~same])
-    shared = np.concatenate([[False], same]) | np.concatenate([same, [False]])
-    group = np.cumsum(first & shared) - 1
-    groups = np.full(graph.n_nodes, -1)
-    groups[order[shared]] = group[shared]
-    return groups
+    _, node, counts = np.unique(_node_hashes(graph), return_inverse=True, return_counts=True)
+    groups = np.where(counts > 1, np.cumsum(counts > 1) - 1, -1)
+    return groups[node]
 
 
 def _node_hashes(graph: Graph) -> Hashes:
