@@ -7,6 +7,7 @@ preferences: Q_ij = u_i Π_ij u_j / n_i with u > 0 such that the rows sum to one
 """
 
 from collections.abc import Iterator
+from itertools import combinations_with_replacement
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.graph import Graph
+from heterophily.core.sparse import sorted_unique
 from heterophily.core.types import FloatArray, IntArray
 
 EMBEDDED = "digits"
@@ -75,12 +77,12 @@ def draw_edges(labels: ArrayLike, matrix: ArrayLike, *, degree: float, seed: int
     rng = np.random.default_rng(seed)
     members = [np.flatnonzero(y == k) for k in range(len(m))]
     _check_balance(m, [len(nodes) for nodes in members])
-    pairs = [
-        _draw_pairs(members[a], members[b], _n_pairs(members, m, degree, a, b, rng), rng)
-        for a in range(len(m))
-        for b in range(a, len(m))
-    ]
-    return np.concatenate(pairs) if pairs else _no_pairs()
+    pairs = []
+    for a, b in combinations_with_replacement(range(len(m)), 2):
+        expected = len(members[a]) * degree * m[a, b] / (2 if a == b else 1)
+        count = int(expected) + int(rng.random() < expected % 1)
+        pairs.append(_draw_pairs(members[a], members[b], count, rng))
+    return np.concatenate(pairs)
 
 
 def _check_balance(matrix: FloatArray, sizes: list[int]) -> None:
@@ -96,16 +98,8 @@ def _check_balance(matrix: FloatArray, sizes: list[int]) -> None:
         )
 
 
-def _n_pairs(
-    members: list[IntArray], m: FloatArray, degree: float, a: int, b: int, rng: np.random.Generator
-) -> int:
-    expected = len(members[a]) * degree * m[a, b] / (2 if a == b else 1)
-    return int(expected) + int(rng.random() < expected % 1)
-
-
 def _draw_pairs(left: IntArray, right: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-    same = left is right
-    n = len(left)
+    n, same = len(left), left is right
     total = n * (n - 1) // 2 if same else n * len(right)
     if count > total:
         raise HeterophilyError(
@@ -113,16 +107,9 @@ def _draw_pairs(left: IntArray, right: IntArray, count: int, rng: np.random.Gene
             "use a lower degree"
         )
     code = _distinct(total, count, rng)
-    if not same:
-        return np.stack([left[code % n], right[code // n]], axis=1) if n else _no_pairs()
-    # The pairs at circular distances 1, 2, ..., n/2 are all pairs, each once.
-    return (
-        np.stack([left[code % n], left[(code + code // n + 1) % n]], axis=1) if n else _no_pairs()
-    )
-
-
-def _no_pairs() -> IntArray:
-    return np.zeros((0, 2), dtype=np.int64)
+    # Within a class, the pairs at circular distances 1, 2, ..., n/2 are all pairs, each once.
+    other = left[(code + code // n + 1) % n] if same else right[code // n]
+    return np.stack([left[code % n], other], axis=1)
 
 
 def _distinct(total: int, count: int, rng: np.random.Generator) -> IntArray:
@@ -132,8 +119,7 @@ def _distinct(total: int, count: int, rng: np.random.Generator) -> IntArray:
     numbers = np.zeros(0, dtype=np.int64)
     while len(numbers) < count:
         more = rng.integers(total, size=int(1.1 * (count - len(numbers))) + 16)
-        numbers = np.sort(np.concatenate([numbers, more]))
-        numbers = numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])]
+        numbers = sorted_unique(np.concatenate([numbers, more]))
     return rng.permutation(numbers)[:count]
 
 
