@@ -22,12 +22,14 @@ from torch import Tensor
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import PARTS, Graph, Split
 from heterophily.core.sparse import Matrix, Pattern
+from heterophily.core.split import splits_from_masks
 from heterophily.core.tables import SUFFIXES, read_tables
 from heterophily.core.types import Array, PathLike
 from heterophily.core.validation import ARRAYS
 
 FORMAT = "heterophily-graph-1"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # of a full or read-only disk
+NPZ_ERRORS = (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile)  # of a wrong file
 NPZ_KEYS = {
     "edges": ("edges", "edge_index"),
     "features": ("node_features", "features", "x"),
@@ -79,53 +81,32 @@ def read_npz(path: Path) -> Graph:
     The names are those of the heterophilous-graphs collection. `train_masks`, `val_masks`, and `test_masks`
     of shape (S, N) or (N,) become splits.
     """
-    arrays = _npz_arrays(path)
-    present = {what: [k for k in keys if k in arrays] for what, keys in NPZ_KEYS.items()}
-    if not present["edges"]:
+    try:
+        arrays = load_npz(path)
+    except NPZ_ERRORS as error:
+        raise HeterophilyError(
+            f"{path} is not an npz file of plain arrays ({error}); save it without pickled objects"
+        ) from error
+    edges, features, labels = (_first(arrays, keys) for keys in NPZ_KEYS.values())
+    if edges is None:
         raise HeterophilyError(
             f"{path} must have an array 'edges' (E, 2) or 'edge_index' (2, E), got "
             f"{', '.join(sorted(arrays)) or 'nothing'}"
         )
-    key = present["edges"][0]
-    edges = arrays[key].T if key == "edge_index" else arrays[key]
-    features, labels = (
-        arrays[present[what][0]] if present[what] else None for what in ("features", "labels")
-    )
-    splits = npz_splits(arrays)
+    edges = edges if "edges" in arrays else edges.T
+    splits = splits_from_masks(arrays)
     return Graph.from_edges(edges, features, labels=labels, splits=splits, name=path.stem)
 
 
-def _npz_arrays(path: Path) -> dict[str, Array]:
-    try:
-        # NumPy does not close a path that is not a zip file, and returns the array of an npy file.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
-            return dict(content)
-    except (OSError, EOFError, TypeError, ValueError, BadZipFile) as error:
-        raise HeterophilyError(
-            f"{path} is not an npz file of plain arrays ({error}); save it without pickled objects"
-        ) from error
+def _first(arrays: Mapping[str, Array], keys: Sequence[str]) -> Array | None:
+    return next((arrays[key] for key in keys if key in arrays), None)
 
 
-def npz_splits(arrays: Mapping[str, Array], *, origin: str = "given") -> dict[str, Split]:
-    """Return the splits of mask arrays `train`, `train_mask`, or `train_masks`, (S, N) or (N,)."""
-    masks = {
-        part: next(
-            (arrays[k] for k in (part, f"{part}_mask", f"{part}_masks") if k in arrays), None
-        )
-        for part in PARTS
-    }
-    rows = {part: np.atleast_2d(mask) for part, mask in masks.items() if mask is not None}
-    if "train" not in rows:
-        return {}
-    # A single mask, for example of a fixed test set, applies to all splits.
-    count = len(rows["train"])
-    wide = {part: np.broadcast_to(row, (count, row.shape[1])) for part, row in rows.items()}
-    return {
-        str(s): Split.from_nodes(
-            *(wide[p][s].astype(bool) if p in wide else () for p in PARTS), origin=origin
-        )
-        for s in range(count)
-    }
+def load_npz(path: Path) -> dict[str, Array]:
+    """Read all arrays of an npz file without pickled objects."""
+    # NumPy does not close a path that is not a zip file, and returns the array of an npy file.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+        return dict(content)
 
 
 def read_graphml(path: Path) -> Graph:

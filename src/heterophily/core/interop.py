@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.graph import PARTS, Graph, Split
+from heterophily.core.graph import PARTS, Graph
 from heterophily.core.sparse import Matrix
+from heterophily.core.split import splits_from_masks
 from heterophily.core.types import FloatArray
 from heterophily.core.validation import FeatureInput, LabelInput, SparseInput
 
@@ -25,28 +26,15 @@ def from_pyg(data: "Data", *, name: str = "graph") -> Graph:
     if data.edge_index is None:
         raise HeterophilyError("the PyG Data has no edge_index; set data.edge_index, (2, E)")
     edges = data.edge_index if isinstance(data.edge_index, Tensor) else torch.stack(data.edge_index)
+    masks = ((part, data.get(f"{part}_mask")) for part in PARTS)
     return Graph.from_edges(
         edges.T,
         data.x,
         labels=data.y,
         n_nodes=data.get("num_nodes"),
-        splits=_splits_of_masks({part: data.get(f"{part}_mask") for part in PARTS}),
+        splits=splits_from_masks({part: m.cpu().numpy().T for part, m in masks if m is not None}),
         name=name,
     )
-
-
-def _splits_of_masks(masks: dict[str, Tensor | None]) -> dict[str, Split]:
-    train = masks["train"]
-    if train is None:
-        return {}
-    columns = {k: m.reshape(len(m), -1).bool() for k, m in masks.items() if m is not None}
-    count = columns["train"].shape[1]
-    # Some datasets have many training masks and one test mask for all of them.
-    wide = {k: m.expand(-1, count) for k, m in columns.items()}
-    return {
-        str(s): Split.from_nodes(*(wide[k][:, s] if k in wide else () for k in PARTS))
-        for s in range(count)
-    }
 
 
 def to_pyg(graph: Graph) -> "Data":
@@ -77,11 +65,7 @@ def _pyg_features(graph: Graph) -> Tensor:
 
 
 def from_networkx(graph: "nx.Graph[Hashable]", *, label: str = "label") -> Graph:
-    """Convert a NetworkX graph. An undirected edge is stored in both directions.
-
-    Attribute `label` is the class; nodes without it have an unknown label. The features are the vectors in
-    attribute `x` if there are any, or else all numeric attributes in alphabetical order.
-    """
+    """Convert a NetworkX graph. Without vectors `x`, all numeric attributes are features, sorted by name."""
     from heterophily.core.tables import encode_classes
 
     nodes = list(graph.nodes)

@@ -1,11 +1,13 @@
 """Which nodes to train on, to validate on, and to test on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from heterophily.core.types import Array
 from heterophily.core.validation import ArrayInput, node_numbers
 
 PARTS = ("train", "val", "test")
@@ -63,3 +65,18 @@ class Split:
 def as_split(value: Split | Sequence[ArrayInput]) -> Split:
     """Return a split, given one or its nodes for train, val, and test."""
     return value if isinstance(value, Split) else Split.from_nodes(*value)
+
+
+def splits_from_masks(arrays: Mapping[str, Array], *, origin: str = "given") -> dict[str, Split]:
+    """Return the splits of mask arrays `train`, `train_mask`, or `train_masks`, (S, N) or (N,)."""
+    names = {f"{part}{suffix}": part for part in PARTS for suffix in ("_masks", "_mask", "")}
+    masks = {names[k]: np.atleast_2d(arrays[k]).astype(bool) for k in names if k in arrays}
+    if "train" not in masks:
+        return {}
+    # A single mask, for example of a fixed test set, applies to all splits.
+    count = len(masks["train"])
+    wide = {part: np.broadcast_to(mask, (count, mask.shape[1])) for part, mask in masks.items()}
+    return {
+        str(s): Split.from_nodes(*(wide[p][s] if p in wide else () for p in PARTS), origin=origin)
+        for s in range(count)
+    }

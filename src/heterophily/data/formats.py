@@ -13,6 +13,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import load_npz
 from heterophily.core.graph import Graph
 from heterophily.core.types import Array
 from heterophily.data.pickles import read_pickle, read_pickled_npz
@@ -23,7 +24,7 @@ MAX_SPARSE_DENSITY = 0.1  # fraction of nonzero features up to which a matrix is
 def heterophilous_npz(paths: dict[str, Path]) -> Graph:
     """Read the npz file of heterophilous-graphs: `edges` (E, 2), `node_features`, `node_labels`."""
     (path,) = paths.values()
-    arrays = _arrays(path)
+    arrays = load_npz(path)
     edges, features, labels = (arrays[k] for k in ("edges", "node_features", "node_labels"))
     return Graph.from_edges(edges, sparse_if_worth(features), labels=labels)
 
@@ -71,8 +72,7 @@ def planetoid(paths: dict[str, Path]) -> Graph:
     )
     features = sp.coo_array((values, (rows, columns)), shape=(n_nodes, allx.shape[1]))
     one_hot = np.zeros((n_nodes, ally.shape[1]))
-    one_hot[: len(ally)] = ally
-    one_hot[order] = ty
+    one_hot[: len(ally)], one_hot[order] = ally, ty
     labels = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), -1)
     edges = [(node, other) for node, others in graph.items() for other in others]
     return Graph.from_edges(edges, features, labels=labels)
@@ -81,15 +81,9 @@ def planetoid(paths: dict[str, Path]) -> Graph:
 def gnn_benchmark_npz(paths: dict[str, Path]) -> Graph:
     """Read the npz file of gnn-benchmark: `adj_*` and `attr_*` are parts of CSR matrices."""
     (path,) = paths.values()
-    arrays = _arrays(path)
+    arrays = load_npz(path)
     adjacency, attributes = (_compressed(arrays, kind) for kind in ("adj", "attr"))
     return Graph.from_scipy(adjacency, attributes, labels=arrays["labels"])
-
-
-def _arrays(path: Path) -> dict[str, Array]:
-    # NumPy does not close an invalid archive that it opened itself.
-    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-        return dict(file)
 
 
 def _compressed(arrays: dict[str, Array], kind: str) -> sp.csr_array:

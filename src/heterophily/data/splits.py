@@ -1,13 +1,13 @@
 """Splits of the nodes: the ten official splits of the paper, or random ones of the same proportions."""
 
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.files import npz_splits
+from heterophily.core.files import NPZ_ERRORS, load_npz
 from heterophily.core.graph import PARTS, Graph, Split
+from heterophily.core.split import splits_from_masks
 
 TRAIN, VAL = 0.48, 0.32  # fractions of the labeled nodes; the remaining fifth is the test set
 N_SPLITS = 10
@@ -16,10 +16,9 @@ N_SPLITS = 10
 def official_splits(path: Path, n_nodes: int) -> dict[str, Split]:
     """Read the ten official splits, boolean arrays `train`, `val`, `test` of shape (10, N)."""
     try:
-        # NumPy does not close an invalid archive that it opened itself.
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            masks = {part: file[part] for part in PARTS}
-    except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile) as error:
+        arrays = load_npz(path)
+        masks = {part: arrays[part] for part in PARTS}
+    except NPZ_ERRORS as error:
         raise HeterophilyError(
             f"{path} must contain the masks train, val, and test ({error!r}); download it again"
         ) from error
@@ -29,7 +28,7 @@ def official_splits(path: Path, n_nodes: int) -> dict[str, Split]:
             f"{path} must have boolean masks of shape {(N_SPLITS, n_nodes)}, got {shapes}; "
             "download it again"
         )
-    return npz_splits(masks, origin="official")
+    return splits_from_masks(masks, origin="official")
 
 
 def draw_split(graph: Graph, seed: int) -> Split:
@@ -53,17 +52,10 @@ def random_splits(graph: Graph, *, seed: int = 0, count: int = N_SPLITS) -> dict
         Graph with at least five labeled nodes.
     seed
         Seed of the first split; split i uses ``seed + i``.
-    count
-        Number of splits.
 
     Returns
     -------
     Splits by name: ``"0"``, ``"1"``, and so on.
-
-    Raises
-    ------
-    HeterophilyError
-        If the graph has fewer than five labeled nodes.
 
     Examples
     --------
