@@ -14,7 +14,7 @@ from heterophily.htmp.channel import Channel
 from heterophily.htmp.checks import find_problem
 from heterophily.htmp.combine import Combine, SingleChannel
 from heterophily.htmp.encoder import Encoder, RawFeatures
-from heterophily.htmp.fuse import LastLayer
+from heterophily.htmp.fuse import Fuse, LastLayer
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.skip import Skip
 from heterophily.htmp.state import StatePart
@@ -90,7 +90,7 @@ class Architecture:
 
     channels: tuple[Channel, ...]
     combine: Combine = SingleChannel()
-    fuse: LastLayer = LastLayer()
+    fuse: Fuse = LastLayer()
     encoder: Encoder = RawFeatures()
     transform: Transform = Linear()
     head: Head | None = None  # without a head, the last layer has K columns

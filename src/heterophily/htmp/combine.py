@@ -5,19 +5,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, cast
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from heterophily.core.fused import gated_sum
-from heterophily.htmp.part import Context, Sizes, init_uniform
+from heterophily.core.graph import Features
+from heterophily.htmp.part import Context, Sizes, W, Weights, init_uniform
 
 Messages = Sequence[Tensor]
 
 
 @dataclass(frozen=True)
-class Combine:
+class Combine(Generic[W]):
     """The base of all COMBINE: calling it is the verb."""
 
     symbol = "/"
@@ -38,9 +40,9 @@ class Combine:
         """Whether Z^L is as wide as each message."""
         return self.keeps_width
 
-    def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
+    def weights(self, size: Sizes) -> W:
         """Weights of one layer; d_out is the width of a message."""
-        return {}
+        return cast("W", Weights())
 
     def shared_weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights that all layers share."""
@@ -50,7 +52,9 @@ class Combine:
         """Width of the combined state; d_out is the width of a message."""
         return size.d_out
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: W, context: Context
+    ) -> Tensor:
         """Z from Z_1, .., Z_R; `heard` is the state that the first channel heard."""
         raise NotImplementedError
 
@@ -70,8 +74,10 @@ class SingleChannel(Combine):
     arity = (1, 1)
     is_linear = True
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """Z_1."""
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: Weights, context: Context
+    ) -> Tensor:
         return messages[0]
 
 
@@ -94,8 +100,10 @@ class Add(Combine):
     symbol = "Add"
     is_linear = True
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """Z_1 + .. + Z_R."""
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: Weights, context: Context
+    ) -> Tensor:
         first, rest = messages[0], messages[1:]
         if rest and rest[0].shape[1] < first.shape[1]:
             return first + torch.cat(list(rest), dim=1)
@@ -127,8 +135,10 @@ class WeightedAdd(Combine):
     is_linear = True
     arity = (2, 2)
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """ω_1 Z_1 + ω_2 Z_2."""
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: Weights, context: Context
+    ) -> Tensor:
         one, two = self.first, 1 - self.first if self.second is None else self.second
         return torch.add(two * messages[1] if two != 1 else messages[1], messages[0], alpha=one)
 
@@ -155,31 +165,43 @@ class Concat(Combine):
     keeps_width = False
 
     @property
+    @override
     def keeps_width_in_last_layer(self) -> bool:
-        """Whether the last layer averages."""
         return self.last == "mean"
 
     def _averages(self, layer: int, n_layers: int) -> bool:
         return self.last == "mean" and layer == n_layers
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """Remembers nothing but whether this is the last layer."""
-        return {"mean": nn.Identity()} if self._averages(size.layer, size.n_layers) else {}
+    @override
+    def weights(self, size: Sizes) -> Weights:
+        return (
+            Weights(mean=nn.Identity()) if self._averages(size.layer, size.n_layers) else Weights()
+        )
 
+    @override
     def width(self, size: Sizes) -> int:
-        """R d, or d for a mean."""
         wide = 1 if self._averages(size.layer, size.n_layers) else size.n_channels
         return size.d_out * wide
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """[Z_1 ‖ .. ‖ Z_R], or their mean."""
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: Weights, context: Context
+    ) -> Tensor:
         if hasattr(w, "mean"):
             return torch.stack(list(messages)).mean(dim=0)
         return torch.cat(list(messages), dim=1)
 
 
+class AdaptiveSumWeights(Weights):
+    """Weights of `AdaptiveSum`."""
+
+    a: nn.Parameter  # (R, d)
+    V: nn.Parameter  # (R, R)
+    norms: nn.ModuleList
+
+
 @dataclass(frozen=True)
-class AdaptiveSum(Combine):
+class AdaptiveSum(Combine[AdaptiveSumWeights]):
     """Sum with one learned weight per node and channel.
 
     Z = κ Σ_r α_r ⊙ Z_r, α = softmax( [sig(Z_1 a_1) ‖ .. ‖ sig(Z_R a_R)] V / R ), κ = 3 if R = 3,
@@ -199,19 +221,18 @@ class AdaptiveSum(Combine):
     norm: bool = False
     symbol = "AdaAdd"
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module | nn.Parameter]:
-        """The vectors a, as (R, d), V (R, R), and the norms."""
+    @override
+    def weights(self, size: Sizes) -> AdaptiveSumWeights:
         r, d = size.n_channels, size.d_out
-        found: dict[str, nn.Module | nn.Parameter] = {
-            "a": init_uniform(1.0, r, d),
-            "V": init_uniform(r**-0.5, r, r),
-        }
+        w = AdaptiveSumWeights(a=init_uniform(1.0, r, d), V=init_uniform(r**-0.5, r, r))
         if self.norm:
-            found["norms"] = nn.ModuleList(nn.LayerNorm(d) for _ in range(r))
-        return found
+            w.norms = nn.ModuleList(nn.LayerNorm(d) for _ in range(r))
+        return w
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """κ Σ_r α_r ⊙ Z_r."""
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: AdaptiveSumWeights, context: Context
+    ) -> Tensor:
         count = len(messages)
         scale = 3.0 if count == 3 else 1.0
         if not self.norm:

@@ -3,23 +3,23 @@
 An encoder that `predicts` ends in K columns: the classifier comes before propagation.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from typing_extensions import override
 
 from heterophily.core.graph import Features
 from heterophily.core.sparse import Matrix, segment_sum
 from heterophily.htmp.neighborhoods import Neighborhood
-from heterophily.htmp.part import ACTIVATIONS, Context, Dense, Sizes, apply_dropout
+from heterophily.htmp.part import ACTIVATIONS, Context, Dense, Sizes, W, Weights, apply_dropout
 
 
 @dataclass(frozen=True)
-class Encoder:
+class Encoder(Generic[W]):
     """The base of all encoders: calling it with the dropped input is the verb."""
 
     structure: ClassVar[Neighborhood | None] = None  # the neighborhood that is an input, if any
@@ -31,15 +31,15 @@ class Encoder:
         """Whether a weight belongs to each node, so that no other graph fits."""
         return self.structure is not None
 
-    def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
+    def weights(self, size: Sizes) -> W:
         """Weights; d_in is F and d_out the width."""
-        return {}
+        return cast("W", Weights())
 
     def width(self, size: Sizes) -> int:
         """Width of Z⁰."""
         return size.d_out
 
-    def __call__(self, x: Any, w: Any, context: Context) -> Any:
+    def __call__(self, x: Features, w: W, context: Context) -> Features:
         """Z⁰ from X, dropped while training."""
         raise NotImplementedError
 
@@ -56,17 +56,24 @@ class RawFeatures(Encoder):
     False
     """
 
+    @override
     def width(self, size: Sizes) -> int:
-        """F."""
         return size.d_in
 
-    def __call__(self, x: Any, w: Any, context: Context) -> Any:
-        """X."""
+    @override
+    def __call__(self, x: Features, w: Weights, context: Context) -> Features:
         return x
 
 
+class EmbedWeights(Weights):
+    """Weights of `Embed`."""
+
+    dense: nn.ModuleList
+    norms: nn.ModuleList
+
+
 @dataclass(frozen=True)
-class Embed(Encoder):
+class Embed(Encoder[EmbedWeights]):
     """Dense layers from F features to d columns.
 
     Z⁰ = LN( f( drop(X) W + b ) ), repeated n times
@@ -109,30 +116,38 @@ class Embed(Encoder):
     drop_output: bool = False
     accepts_prototypes = True
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """Dense layers F → d → .. → d, and norms."""
+    @override
+    def weights(self, size: Sizes) -> EmbedWeights:
         sizes = [size.d_in] + [size.d_out] * self.n_layers
         dense = [self._dense(i, o) for i, o in pairwise(sizes)]
-        found: dict[str, nn.Module] = {"dense": nn.ModuleList(dense)}
+        w = EmbedWeights(dense=nn.ModuleList(dense))
         if self.norm:
-            found["norms"] = nn.ModuleList(nn.LayerNorm(size.d_out) for _ in dense)
-        return found
+            w.norms = nn.ModuleList(nn.LayerNorm(size.d_out) for _ in dense)
+        return w
 
     def _dense(self, i: int, o: int) -> Dense:
         inits = {"init": self.init, "bias_init": self.bias_init}
         return Dense(i, o, bias=self.bias, gain=self.gain, **inits)
 
-    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
-        """f(X W + b)."""
+    @override
+    def __call__(self, x: Features, w: EmbedWeights, context: Context) -> Tensor:
         for i, dense in enumerate(w.dense):
             x = apply_dropout(x, self.dropout, training=context.training) if i else x
             x = ACTIVATIONS[self.activation](dense(x))
             x = w.norms[i](x) if self.norm else x
-        return apply_dropout(x, self.dropout, training=context.training) if self.drop_output else x
+        z = cast("Tensor", x)
+        return apply_dropout(z, self.dropout, training=context.training) if self.drop_output else z
+
+
+class PredictWeights(Weights):
+    """Weights of `Predict`."""
+
+    inner: Dense  # W_1 (F, d)
+    outer: Dense  # W_2 (d, K)
 
 
 @dataclass(frozen=True)
-class Predict(Encoder):
+class Predict(Encoder[PredictWeights]):
     """Classifier before propagation.
 
     Z⁰ = drop_q( drop_p( relu(X W_1 + b_1) ) W_2 + b_2 ) (N, K)
@@ -157,17 +172,17 @@ class Predict(Encoder):
     output_dropout: float = 0.0  # q
     outputs_classes = True
 
+    @override
     def width(self, size: Sizes) -> int:
-        """K."""
         return size.n_classes
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """W_1 (F, d) and W_2 (d, K)."""
+    @override
+    def weights(self, size: Sizes) -> PredictWeights:
         inner = Dense(size.d_in, size.d_out, bias=self.bias)
-        return {"inner": inner, "outer": Dense(size.d_out, size.n_classes, bias=self.bias)}
+        return PredictWeights(inner=inner, outer=Dense(size.d_out, size.n_classes, bias=self.bias))
 
-    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
-        """The classifier before propagation."""
+    @override
+    def __call__(self, x: Features, w: PredictWeights, context: Context) -> Tensor:
         hidden = apply_dropout(F.relu(w.inner(x)), self.dropout, training=context.training)
         return apply_dropout(w.outer(hidden), self.output_dropout, training=context.training)
 

@@ -2,14 +2,38 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar, Generic, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from typing_extensions import override
+
+from heterophily.htmp.part import W, Weights
 
 
 @dataclass(frozen=True)
-class LastLayer:
+class Fuse(Generic[W]):
+    """The representation of a node from the states of all layers. Subclasses implement `__call__`."""
+
+    symbol: ClassVar[str]
+    uses_all_layers: ClassVar[bool] = True
+    concatenates: ClassVar[bool] = False  # whether Z is wider than each layer
+
+    def weights(self, n_layers: int) -> W:
+        """Return the learnable weights."""
+        return cast("W", Weights())
+
+    def width(self, widths: Sequence[int]) -> int:
+        """Return the width of Z from those of Z⁰, .., Z^L."""
+        return widths[-1]
+
+    def __call__(self, states: Sequence[Tensor], w: W) -> Tensor:
+        """Return Z from Z⁰, .., Z^L."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LastLayer(Fuse):
     """The state of the last layer.
 
     Z = Z^L
@@ -21,24 +45,15 @@ class LastLayer:
     """
 
     symbol = "Z^L"
-    uses_all_layers = False  # whether states of earlier layers matter
-    concatenates = False  # whether Z is wider than each layer
+    uses_all_layers = False
 
-    def weights(self, n_layers: int) -> dict[str, nn.Parameter]:
-        """None."""
-        return {}
-
-    def width(self, widths: Sequence[int]) -> int:
-        """The width of the last state."""
-        return widths[-1]
-
-    def __call__(self, states: Sequence[Any], w: Any) -> Any:
-        """Z^L."""
+    @override
+    def __call__(self, states: Sequence[Tensor], w: Weights) -> Tensor:
         return states[-1]
 
 
 @dataclass(frozen=True)
-class ConcatLayers(LastLayer):
+class ConcatLayers(Fuse):
     """Concatenation of the states of all layers.
 
     Z = [Z⁰ ‖ .. ‖ Z^L]
@@ -50,12 +65,12 @@ class ConcatLayers(LastLayer):
     """
 
     symbol = "Cat"
-    uses_all_layers = concatenates = True
+    concatenates = True
 
+    @override
     def width(self, widths: Sequence[int]) -> int:
-        """The sum of all widths."""
         return sum(widths)
 
-    def __call__(self, states: Sequence[Any], w: Any) -> Tensor:
-        """[Z⁰ ‖ .. ‖ Z^L]."""
+    @override
+    def __call__(self, states: Sequence[Tensor], w: Weights) -> Tensor:
         return torch.cat(list(states), dim=1)

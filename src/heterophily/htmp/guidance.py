@@ -9,22 +9,29 @@ Symbols: Z the state that a channel hears, U = Z W its message before aggregatio
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Generic, Literal, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
+from typing_extensions import override
 
 from heterophily.core.dense import product
 from heterophily.core.dropout import dropout
 from heterophily.core.errors import check_option
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
-from heterophily.htmp.channel import Channel, ComplementOperator, IdentityOperator, PowerOperator
+from heterophily.htmp.channel import (
+    Channel,
+    ComplementOperator,
+    IdentityOperator,
+    Operator,
+    PowerOperator,
+)
 from heterophily.htmp.execution.batch import SampledMatrix
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood
-from heterophily.htmp.part import Context, Sizes, init_uniform
+from heterophily.htmp.part import Context, Sizes, W, Weights, init_uniform
 
 MAX_ATTENTION_VALUES = (
     2**24
@@ -36,8 +43,8 @@ class ChannelInput:
     """What a guidance may look at."""
 
     channel: Channel
-    adjacency: Any  # A_r, a `Pattern` or `Matrix`; None for prototypes
-    inputs: Any  # Z (N, d_in)
+    adjacency: Adjacency  # A_r, a `Pattern` or `Matrix`; None for prototypes
+    inputs: Features  # Z (N, d_in)
     messages: Tensor  # U (N, d_out)
     context: Context
 
@@ -68,7 +75,7 @@ class ChannelInput:
 
 
 @dataclass(frozen=True)
-class Guidance:
+class Guidance(Generic[W]):
     """The base of all guidance: `operator(seen, w)` is the verb."""
 
     weight_per_entry = False  # whether a weight belongs to each entry, so that no other graph fits
@@ -103,19 +110,19 @@ class Guidance:
         """Return the channel whose weights this guidance uses, which must precede it."""
         return None
 
-    def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
+    def weights(self, size: Sizes) -> W:
         """Weights of one layer."""
-        return {}
+        return cast("W", Weights())
 
     def shared_weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
         """Weights that all layers share."""
         return {}
 
-    def operator(self, seen: ChannelInput, w: Any) -> Any:
+    def operator(self, seen: ChannelInput, w: W) -> Operator:
         """A_r ⊙ B_r as something with `@`."""
         return Matrix(seen.pattern, self.values(seen, w))
 
-    def values(self, seen: ChannelInput, w: Any) -> Tensor:
+    def values(self, seen: ChannelInput, w: W) -> Tensor:
         """One value per entry of the neighborhood, (m,) or (m, H)."""
         raise NotImplementedError
 
@@ -133,7 +140,7 @@ class FixedGuidance(Guidance):
         """A_r ⊙ B_r."""
         raise NotImplementedError
 
-    def operator(self, seen: ChannelInput, w: Any) -> Any:
+    def operator(self, seen: ChannelInput, w: Weights) -> Operator:
         """The matrix, to the power that the neighborhood wants."""
         matrix = self.cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
         power = seen.channel.neighborhood.power
@@ -158,8 +165,8 @@ class Ones(Guidance):
     symbol = "I"
     kind = "DegAvg"
 
-    def operator(self, seen: ChannelInput, w: Any) -> Any:
-        """I, or the indicator itself."""
+    @override
+    def operator(self, seen: ChannelInput, w: Weights) -> Operator:
         return IdentityOperator() if isinstance(seen.channel.neighborhood, Ego) else seen.adjacency
 
 
@@ -170,8 +177,8 @@ class SymmetricMean(FixedGuidance):
     A ⊙ B = D^(-1/2) A D^(-1/2), D the row sums of A
     """
 
+    @override
     def matrix(self, adjacency: Adjacency) -> Matrix:
-        """1/√(d_i d_j), times the weights of the neighborhood if it has any."""
         return scale_rows_and_columns(
             adjacency, *(safe_inverse(sums.sqrt()) for sums in degree_sums(adjacency))
         )
@@ -184,8 +191,8 @@ class RowMean(FixedGuidance):
     A ⊙ B = D^(-1) A, D the row sums of A
     """
 
+    @override
     def matrix(self, adjacency: Adjacency) -> Matrix:
-        """1/d_i, times the weights of the neighborhood if it has any."""
         return scale_rows_and_columns(adjacency, safe_inverse(row_sums(adjacency)), None)
 
 
@@ -201,19 +208,26 @@ class Complement(Guidance):
     kind = "DegAvg"
 
     @property
+    @override
     def symbol(self) -> str:
-        """I-B^d."""
         return f"I-{self.of.symbol}"
 
-    def operator(self, seen: ChannelInput, w: Any) -> ComplementOperator:
-        """Z - B Z."""
+    @override
+    def operator(self, seen: ChannelInput, w: Weights) -> ComplementOperator:
         return ComplementOperator(
             self.of.cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
         )
 
 
+class AttentionWeights(Weights):
+    """Weights of `Attention`."""
+
+    r: nn.Parameter  # (H, d)
+    s: nn.Parameter  # (H, d)
+
+
 @dataclass(frozen=True)
-class Attention(Guidance):
+class Attention(Guidance[AttentionWeights]):
     """Softmax over neighbors of learned scores, per head.
 
     B_ij = softmax_j( lrelu(U_i · r + U_j · s) )
@@ -230,23 +244,25 @@ class Attention(Guidance):
         check_option("aggregate", self.aggregate, ("sum", "mean"))
         check_option("init", self.init, ("heads", "column", "relation"))
 
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """The vectors r and s, one row per head."""
+    @override
+    def weights(self, size: Sizes) -> AttentionWeights:
         heads, d = size.heads, size.d_out
         if self.init == "relation":
             bound = (6 / (size.n_channels - 1 + 2 * d)) ** 0.5
-            return {name: init_uniform(bound, heads, d) for name in ("r", "s")}
+            return AttentionWeights(**{name: init_uniform(bound, heads, d) for name in ("r", "s")})
         spread = 2**0.5 * (2 / (d + (heads * d if self.init == "heads" else 1))) ** 0.5
-        return {name: nn.Parameter(spread * torch.randn(heads, d)) for name in ("r", "s")}
+        return AttentionWeights(
+            **{name: nn.Parameter(spread * torch.randn(heads, d)) for name in ("r", "s")}
+        )
 
-    def operator(self, seen: ChannelInput, w: Any) -> Any:
-        """α as a matrix with a value per entry and head, or head by head where those would be too many."""
+    @override
+    def operator(self, seen: ChannelInput, w: AttentionWeights) -> Operator:
         heads = seen.messages.shape[1] if seen.messages.dim() == 3 else 1
         many = seen.pattern.n_entries * heads > MAX_ATTENTION_VALUES
         return SequentialHeads(self, seen, w) if many else super().operator(seen, w)
 
-    def values(self, seen: ChannelInput, w: Any) -> Tensor:
-        """α (m, H), or (m,) if messages have no heads."""
+    @override
+    def values(self, seen: ChannelInput, w: AttentionWeights) -> Tensor:
         message = seen.messages
         # One product with a block per head, instead of two copies of U times a vector each.
         blocks = torch.block_diag(*torch.stack([w.r, w.s], dim=2))
@@ -277,7 +293,7 @@ class SequentialHeads:
 
     attention: Attention
     seen: ChannelInput
-    w: Any
+    w: AttentionWeights
     rate: float = 0.0
 
     def dropout(self, rate: float) -> "SequentialHeads":

@@ -2,20 +2,20 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.htmp.architecture import Architecture
-from heterophily.htmp.channel import Channel
+from heterophily.htmp.channel import Channel, Operator
 from heterophily.htmp.combine import Combine
 from heterophily.htmp.execution.bind import apply_operators
 from heterophily.htmp.guidance import ChannelInput
 from heterophily.htmp.method import Method
-from heterophily.htmp.neighborhoods import adjacency_of, structure_adjacency
-from heterophily.htmp.part import ACTIVATIONS, Context, Dense, Sizes, Weights, apply_dropout
+from heterophily.htmp.neighborhoods import Adjacency, adjacency_of, structure_adjacency
+from heterophily.htmp.part import ACTIVATIONS, Context, Dense, Sizes, apply_dropout
 from heterophily.htmp.transform import Transform
 
 NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
@@ -38,15 +38,15 @@ class Layer(nn.Module):
             size, graph=None
         )  # a layer outlives the graph it was built for
         sized = dataclasses.replace(size, heads=max(architecture.transform.heads(size), 1))
-        self.transform = Weights(architecture.transform.weights(sized, channels))
+        self.transform = architecture.transform.weights(sized, channels)
         self.guidance = nn.ModuleList(
-            Weights(
-                c.guidance.weights(dataclasses.replace(sized, adjacency=_adjacency(c, size.graph)))
+            c.guidance.weights(
+                dataclasses.replace(sized, adjacency=_adjacency(c, cast("Graph", size.graph)))
             )
             for c in channels
         )
         joint = dataclasses.replace(size, d_out=architecture.transform.width(size))
-        self.combine = Weights(combine.weights(joint))
+        self.combine = combine.weights(joint)
         self.width = combine.width(joint)
         self.relu_places = [_relu_place(architecture, c, is_last=size.is_last) for c in channels]
         self.active = not size.is_last or architecture.activate_last
@@ -64,11 +64,11 @@ class Layer(nn.Module):
         messages = self.aggregate(inputs, messages, context)  # (A_r ⊙ B_r) U_r
         return self.update(messages, inputs[0], context)  # COMBINE, residual, norm, activation
 
-    def channel_inputs(self, context: Context) -> list[Any]:
+    def channel_inputs(self, context: Context) -> list[Features | None]:
         """Return the input of each channel."""
         return [context.inputs[channel.input] for channel in self.channels]
 
-    def transform_inputs(self, inputs: Sequence[Any], context: Context) -> list[Tensor]:
+    def transform_inputs(self, inputs: Sequence[Features | None], context: Context) -> list[Tensor]:
         """Return U_r = Z W_r for every channel."""
         messages = self.architecture.transform.forward(inputs, self.transform, self.size)
         rate = self.architecture.dropout.message
@@ -78,7 +78,7 @@ class Layer(nn.Module):
 
     def aggregate(
         self,
-        inputs: Sequence[Any],
+        inputs: Sequence[Features | None],
         messages: Sequence[Tensor],
         context: Context,
         *,
@@ -93,7 +93,9 @@ class Layer(nn.Module):
         sums = self.architecture.transform.after_aggregation(sums, self.transform, self.size)
         return self._apply_relu(sums, "after")
 
-    def update(self, messages: Sequence[Tensor], first_input: Any, context: Context) -> Tensor:
+    def update(
+        self, messages: Sequence[Tensor], first_input: Features | None, context: Context
+    ) -> Tensor:
         """Return Z^l from the messages of all channels and the input of the first one."""
         z = self.combine_part(messages, first_input, self.combine, context)
         if self.has_after_combine:
@@ -110,20 +112,25 @@ class Layer(nn.Module):
             for relu, m in zip(self.relu_places, messages, strict=True)
         ]
 
-    def _operator(self, r: int, inputs: Any, messages: Tensor, context: Context) -> Any:
+    def _operator(
+        self, r: int, inputs: Features | None, messages: Tensor, context: Context
+    ) -> Operator:
         channel = self.channels[r]
         operator = context.bound.get(channel)
         if operator is None:
             adjacency = (
                 _adjacency(channel, context.graph) if channel.input != "prototypes" else None
             )
-            seen = ChannelInput(channel, adjacency, inputs, messages, context)
+            seen = ChannelInput(
+                channel, cast("Adjacency", adjacency), cast("Features", inputs), messages, context
+            )
             operator = channel.guidance.operator(seen, self.guidance[r])
             if channel.guidance.depends_on == "graph":
                 context.bound[channel] = operator
         rate = self.architecture.dropout.edge
-        drops = context.training and rate and hasattr(operator, "dropout")
-        return operator.dropout(rate) if drops else operator
+        if context.training and rate and hasattr(operator, "dropout"):
+            operator = operator.dropout(rate)
+        return cast("Operator", operator)
 
 
 def _relu_place(architecture: Architecture, channel: Channel, *, is_last: bool) -> str:
@@ -133,6 +140,6 @@ def _relu_place(architecture: Architecture, channel: Channel, *, is_last: bool) 
     return channel.activation or architecture.message_activation
 
 
-def _adjacency(channel: Channel, graph: Graph) -> Any:
+def _adjacency(channel: Channel, graph: Graph) -> Adjacency:
     find = structure_adjacency if channel.input == "nodes" else adjacency_of
     return find(channel.neighborhood, graph)

@@ -4,14 +4,13 @@ A term of an architecture reads what the parts noted during the forward pass; it
 something to do before training begins.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, cast
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from heterophily.htmp.part import Context, Sizes
+from heterophily.htmp.part import Context, Sizes, W, Weights
 
 if TYPE_CHECKING:
     from heterophily.htmp.network import Network
@@ -47,16 +46,16 @@ def classification(
 
 
 @dataclass(frozen=True)
-class AuxiliaryLoss:
+class AuxiliaryLoss(Generic[W]):
     """A loss that is added to the classification loss. Subclasses implement `__call__`."""
 
     requires: ClassVar[tuple[type, ...]] = ()  # parts that must be in the same architecture
     full_graph_reason = ""  # why the loss needs the full graph; empty if mini-batches work
 
-    def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
+    def weights(self, size: Sizes) -> W:
         """Return the learnable weights by name."""
-        return {}
+        return cast("W", Weights())
 
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: W) -> Tensor:
         """Return the loss, already weighted; `nodes` are the training nodes."""
         raise NotImplementedError

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from typing_extensions import override
 
 from heterophily.core.errors import check_option
 from heterophily.core.graph import Graph
@@ -67,8 +68,8 @@ class Ego(Neighborhood):
     kind = "Raw"
     sampled = False
 
+    @override
     def adjacency(self, graph: Graph) -> Pattern:
-        """I."""
         return _diagonal(graph)
 
 
@@ -84,8 +85,8 @@ class Raw(Neighborhood):
     symbol = "A"
     kind = "Raw"
 
+    @override
     def adjacency(self, graph: Graph) -> Adjacency:
-        """A ∪ Aᵀ without self-loops, or with one for each node, times the weight."""
         pattern = with_diagonal(graph.symmetric) if self.self_loops else graph.symmetric
         if self.weight == 1:
             return pattern
@@ -103,8 +104,8 @@ class WithSelf(Neighborhood):
     symbol = "Ã"
     kind = "Raw"
 
+    @override
     def adjacency(self, graph: Graph) -> Adjacency:
-        """A + I, or A + 2I."""
         pattern = with_diagonal(graph.symmetric)
         if not self.double_self_loops:
             return pattern
@@ -126,17 +127,17 @@ class Hop(Neighborhood):
         check_option("second_hop", self.rule, ("strict", "thresholded"))
 
     @property
+    @override
     def symbol(self) -> str:
-        """A for k = 1, else A_hk."""
         return "A" if self.k == 1 else f"A_h{self.k}"
 
     @property
+    @override
     def kind(self) -> str:
-        """One hop is the raw neighborhood."""
         return "Raw" if self.k == 1 else "ReDef"
 
+    @override
     def adjacency(self, graph: Graph) -> Pattern:
-        """1[distance = k]."""
         from heterophily.htmp.algorithms.hops import k_hop, second_hop
 
         if self.k == 2:
@@ -155,17 +156,17 @@ class Power(Neighborhood):
     double_self_loops: bool = False
 
     @property
+    @override
     def symbol(self) -> str:
-        """I, A, A_h2, .. as in the paper's table."""
         return ("I", "A")[self.k] if self.k < 2 else f"A_h{self.k}"
 
     @property
+    @override
     def power(self) -> int:
-        """The guidance is applied k times."""
         return self.k
 
+    @override
     def adjacency(self, graph: Graph) -> Adjacency:
-        """A + I, the same for all powers; the power is taken by the operator."""
         found: Adjacency = adjacency_of(WithSelf(self.double_self_loops), graph)
         return found
 
@@ -186,8 +187,8 @@ class FeatureNeighbors(Neighborhood):
     def __post_init__(self) -> None:
         check_option("knn_pairs", self.pairs, ("all", "ascending"))
 
+    @override
     def adjacency(self, graph: Graph) -> Adjacency:
-        """Top k of the cosine similarities, or their symmetrised indicator."""
         from heterophily.htmp.algorithms.cache import cached
         from heterophily.htmp.algorithms.knn import nearest_features
 
@@ -209,12 +210,12 @@ class FeatureNeighbors(Neighborhood):
         return with_diagonal(found.pattern) if self.with_self else found.pattern
 
 
-def adjacency_of(hood: Neighborhood, graph: Graph) -> Any:
+def adjacency_of(hood: Neighborhood, graph: Graph) -> Adjacency:
     """A_r of a graph, computed once; of a sample of a graph, the rows that were drawn."""
     return graph.cached(hood, lambda: hood.adjacency(graph).to(graph.labels.device))
 
 
-def structure_adjacency(hood: Neighborhood, graph: Graph) -> Any:
+def structure_adjacency(hood: Neighborhood, graph: Graph) -> Adjacency:
     """A_r as an input, with a column for every node of the fitted graph; a sample has whole rows of it."""
     return graph.cached(structure_key(hood), lambda: adjacency_of(hood, graph))
 

@@ -4,7 +4,7 @@ Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, cast
 
 import torch
@@ -20,7 +20,7 @@ from heterophily.htmp.execution.batch import full_graph_of
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
 from heterophily.htmp.method import Method, complete_architecture
-from heterophily.htmp.part import Context, Dense, Sizes, Weights, apply_dropout
+from heterophily.htmp.part import Context, Dense, Sizes, Weights, X, apply_dropout
 from heterophily.htmp.state import State
 
 
@@ -42,10 +42,10 @@ class Network(nn.Module):
         if architecture.skip is not None:
             self.n_layers = max(self.n_layers, architecture.skip.min_layers)
         size = Sizes(graph, graph.n_features, method.width, len(architecture.channels))
-        self.encoder = Weights(self.encoder_part.weights(size))
+        self.encoder = self.encoder_part.weights(size)
         first = self.encoder_part.width(size)
         entry = dataclasses.replace(size, d_in=first)
-        self.skip = Weights(architecture.skip.weights(entry)) if architecture.skip else None
+        self.skip = architecture.skip.weights(entry) if architecture.skip else None
         groups = (
             [(c,) for c in architecture.channels]
             if architecture.separate_networks
@@ -56,14 +56,12 @@ class Network(nn.Module):
         self.stacks = cast("Sequence[Sequence[Layer]]", modules)
         widths = [first, *(layer.width for layer in stacks[0])]
         end = dataclasses.replace(size, d_in=widths[-1], d_out=widths[-1])
-        self.combine = (
-            Weights(architecture.combine.weights(end)) if architecture.separate_networks else None
-        )
-        self.common = Weights(self._shared_weights(size, first))
-        self.fuse = Weights(architecture.fuse.weights(self.n_layers))
+        self.combine = architecture.combine.weights(end) if architecture.separate_networks else None
+        self.common = Weights(**self._shared_weights(size, first))
+        self.fuse = architecture.fuse.weights(self.n_layers)
         self.head = self._head(architecture.fuse.width(widths))
         inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])
-        self.terms = nn.ModuleList(Weights(term.weights(inner)) for term in architecture.losses)
+        self.terms = nn.ModuleList(term.weights(inner) for term in architecture.losses)
         states = nn.ModuleList(state.create(graph) for state in architecture.states)
         self.states = cast("Sequence[State]", states)
         self.context: Context | None = None  # of the last forward pass
@@ -89,7 +87,7 @@ class Network(nn.Module):
             d_in = layers[-1].width
         return layers
 
-    def _shared_weights(self, size: Sizes, first: int) -> dict[str, Any]:
+    def _shared_weights(self, size: Sizes, first: int) -> dict[str, nn.Module | nn.Parameter]:
         sized = dataclasses.replace(size, d_in=first, d_out=first)
         found = dict(self.architecture.combine.shared_weights(sized))
         for channel in self.architecture.channels:
@@ -151,9 +149,12 @@ class Network(nn.Module):
         context.representation, context.logits = z, logits
         return logits[: -context.n_virtual]
 
-    def fused(self, context: Context) -> Any:
+    def fused(self, context: Context) -> Tensor:
         """Return FUSE(Z⁰, .., Z^L); separate networks are combined afterwards."""
-        fused = [self.architecture.fuse(outputs, self.fuse) for outputs in context.outputs]
+        fused = [
+            self.architecture.fuse(cast("list[Tensor]", outputs), self.fuse)
+            for outputs in context.outputs
+        ]
         if self.combine is None:
             return fused[0]
         return self.architecture.combine(fused, None, self.combine, context)
@@ -163,7 +164,7 @@ class Network(nn.Module):
         logits: Tensor = z[:, : self.n_classes] if self.head is None else self.head(z)
         return logits
 
-    def embed(self, graph: Graph) -> Any:
+    def embed(self, graph: Graph) -> Tensor:
         """Return Z, the fused representation before the head, one row per node."""
         context = self.propagate(self.encode(graph), self.n_layers)
         return self.fused(context)[: graph.n_nodes]
@@ -175,19 +176,26 @@ class Network(nn.Module):
             working = state.add_virtual_nodes(working, lambda: self.input(graph))
             n_virtual += state.n_virtual
         x = (working.features if n_virtual else self.input(graph)) if with_features else None
-        bound: dict[Any, Any] = working.cached("bound operators", dict)
-        context = Context(working, x, self.training, self.common, n_virtual=n_virtual, bound=bound)
+        bound: dict[Hashable, Any] = working.cached("bound operators", dict)
+        context = Context(
+            working,
+            cast("Features", x),
+            self.training,
+            self.common,
+            n_virtual=n_virtual,
+            bound=bound,
+        )
         context.states = self.states
         for state in self.states:
             state.prepare(context)
         return context
 
-    def _initial(self, context: Context) -> Any:
+    def _initial(self, context: Context) -> Features:
         x = _drop(context.x, self.architecture.dropout.input, context)
         context.initial = self.encoder_part(x, self.encoder, context)
         return context.initial
 
-    def set_inputs(self, previous: Any, context: Context) -> None:
+    def set_inputs(self, previous: Features, context: Context) -> None:
         """Set the inputs of the channels of a layer from the output of the previous layer."""
         architecture = self.architecture
         if architecture.skip is not None:
@@ -196,7 +204,7 @@ class Network(nn.Module):
             previous = _drop(previous, architecture.dropout.layer, context)
         context.inputs = {"previous": previous, "initial": context.initial, "nodes": None}
         if context.n_virtual:
-            context.inputs["prototypes"] = previous[-context.n_virtual :]
+            context.inputs["prototypes"] = cast("Tensor", previous)[-context.n_virtual :]
 
     def _evaluate(self, graph: Graph) -> Tensor:
         """Return logits without dropout and gradients."""
@@ -272,7 +280,7 @@ class Network(nn.Module):
         assert context is not None
         if context.n_virtual:
             labels = context.graph.labels
-            logits = torch.cat([logits, context.logits[-context.n_virtual :]])
+            logits = torch.cat([logits, cast("Tensor", context.logits)[-context.n_virtual :]])
         for state in self.states:
             used = state.loss_nodes(context, used)
         virtual = (
@@ -314,7 +322,7 @@ class Network(nn.Module):
             )
 
 
-def _drop(x: Any, rate: float | None, context: Context) -> Any:
+def _drop(x: X, rate: float | None, context: Context) -> X:
     return apply_dropout(x, rate, training=True) if context.training and rate else x
 
 

@@ -5,34 +5,40 @@ the network owns them and hands them to the verb as `w`. Symbols: N nodes, F fea
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from typing_extensions import TypeVar
 
 from heterophily.core.dense import product
 from heterophily.core.dropout import dropout
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix
 
+if TYPE_CHECKING:
+    from heterophily.htmp.neighborhoods import Adjacency
+
 S = TypeVar("S")
+X = TypeVar("X", bound=Features)
+W = TypeVar("W", bound=nn.Module, default=Any)  # weights of a part; any kind if omitted
 
 
 @dataclass(frozen=True)
 class Sizes:
     """The sizes from which a part makes its weights."""
 
-    graph: Any  # the graph that the network is built for; none once it is built
+    graph: Graph | None  # the graph that the network is built for; none once it is built
     d_in: int
     d_out: int
     n_channels: int = 1
     layer: int = 0  # counted from 1; 0 before the layers
     n_layers: int = 0
     heads: int = 1
-    adjacency: Any = None  # of the channel, for a guidance with a weight per entry
+    adjacency: "Adjacency | None" = None  # of the channel, for a guidance with a weight per entry
 
     is_last: bool = field(init=False)  # whether this is the last layer
 
@@ -40,9 +46,14 @@ class Sizes:
         object.__setattr__(self, "is_last", self.layer == self.n_layers)
 
     @property
+    def n_nodes(self) -> int:
+        """Number N of nodes."""
+        return cast("Graph", self.graph).n_nodes
+
+    @property
     def n_classes(self) -> int:
         """Number K of classes."""
-        return self.graph.n_classes
+        return cast("Graph", self.graph).n_classes
 
 
 @dataclass
@@ -50,20 +61,28 @@ class Context:
     """What parts see and leave behind during one forward pass."""
 
     graph: Graph
-    x: Any  # X, normalised as the settings say
+    x: Features  # X, normalised as the settings say
     training: bool
     shared_weights: Any  # weights that a part shares between layers
-    initial: Any = None  # Z⁰
-    inputs: dict[str, Any] = field(default_factory=dict)  # of the channels of the current layer
-    outputs: list[list[Any]] = field(default_factory=list)  # Z⁰, .., Z^l of each stack of layers
-    bound: dict[Any, Any] = field(default_factory=dict)  # operators that depend only on the graph
+    initial: Features | None = None  # Z⁰
+    inputs: dict[str, Features | None] = field(
+        default_factory=dict
+    )  # of the channels of the current layer
+    outputs: list[list[Features]] = field(
+        default_factory=list
+    )  # Z⁰, .., Z^l of each stack of layers
+    bound: dict[Hashable, Any] = field(
+        default_factory=dict
+    )  # operators that depend only on the graph
     layer: int = 0
     n_virtual: int = 0  # rows at the end of every state that are not nodes
     states: Sequence[nn.Module] = ()  # states of the network
-    representation: Any = None  # fused representation before the head, if there are virtual nodes
-    logits: Any = None  # logits of all nodes, if there are virtual nodes
+    representation: Tensor | None = (
+        None  # fused representation before the head, if there are virtual nodes
+    )
+    logits: Tensor | None = None  # logits of all nodes, if there are virtual nodes
     aux_outputs: dict[str, list[Any]] = field(default_factory=dict)  # what losses read
-    carry: dict[Any, Any] = field(default_factory=dict)  # what parts carry across layers
+    carry: dict[Hashable, Any] = field(default_factory=dict)  # what parts carry across layers
 
     def copy(self, *, training: bool) -> "Context":
         """Return a context from which a pass continues without changing this one."""
@@ -79,15 +98,15 @@ class Context:
         """Return the state of this type."""
         return next(state for state in self.states if isinstance(state, kind))
 
-    def add_aux_output(self, key: str, value: Any) -> None:
+    def add_aux_output(self, key: str, value: object) -> None:
         """Store a value for a loss of the architecture."""
         self.aux_outputs.setdefault(key, []).append(value)
 
 
 class Weights(nn.Module):
-    """The weights of one part, by name."""
+    """Learnable weights of a part, by name. A subclass declares their types."""
 
-    def __init__(self, items: Mapping[str, nn.Module | nn.Parameter]) -> None:
+    def __init__(self, **items: nn.Module | nn.Parameter) -> None:
         super().__init__()
         for name, item in items.items():
             setattr(self, name, item)
@@ -95,6 +114,8 @@ class Weights(nn.Module):
 
 class Dense(nn.Module):
     """x W + b with W (i, o) of a named initial law; x may be sparse."""
+
+    bias: nn.Parameter  # None without a bias
 
     def __init__(
         self,
@@ -108,7 +129,7 @@ class Dense(nn.Module):
     ) -> None:
         super().__init__()
         self.weight = init_matrix(i, o, init, gain=gain)
-        self.bias = init_bias(i, o, bias_init or init) if bias else None
+        self.register_parameter("bias", init_bias(i, o, bias_init or init) if bias else None)
 
     def forward(self, x: Features) -> Tensor:
         """X W + b."""
@@ -141,11 +162,12 @@ def init_bias(i: int, o: int, init: str) -> nn.Parameter:
     return nn.Parameter(torch.empty(o).uniform_(-1, 1) * bounds.get(init, 0.0))
 
 
-def apply_dropout(state: Features, rate: float | None, *, training: bool) -> Any:
+def apply_dropout(state: X, rate: float | None, *, training: bool) -> X:
     """drop_p: inverted dropout while training, on stored entries if the state is sparse."""
     if not training or not rate:
         return state
-    return state.dropout(rate) if isinstance(state, Matrix) else dropout(state, rate)
+    dropped = state.dropout(rate) if isinstance(state, Matrix) else dropout(state, rate)
+    return cast("X", dropped)
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {

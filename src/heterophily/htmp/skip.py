@@ -1,25 +1,25 @@
 """Skip: the input of a layer, if it is not simply the output of the layer before."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, cast
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from heterophily.htmp.part import Context, Sizes
+from heterophily.core.graph import Features
+from heterophily.htmp.part import Context, Sizes, W, Weights
 
 
 @dataclass(frozen=True)
-class Skip:
+class Skip(Generic[W]):
     """Connection between layers. Subclasses implement `__call__`."""
 
     min_layers: ClassVar[int] = 1
     carried_keys: ClassVar[tuple[str, ...]] = ()  # values per node in `Context.carry`
 
-    def weights(self, size: Sizes) -> Mapping[str, nn.Module | nn.Parameter]:
+    def weights(self, size: Sizes) -> W:
         """Return the weights, which all layers share."""
-        return {}
+        return cast("W", Weights())
 
-    def __call__(self, state: Any, w: Any, context: Context) -> Tensor:
+    def __call__(self, state: Features, w: W, context: Context) -> Tensor:
         """Return the input of layer l from the output of the layer before."""
         raise NotImplementedError

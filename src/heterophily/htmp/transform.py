@@ -3,23 +3,25 @@
 The transform comes before aggregation, T(ZW) = (TZ)W, because then messages are as narrow as the output.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, cast
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from heterophily.core.dense import product
 from heterophily.core.errors import check_option
+from heterophily.core.graph import Features
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.part import Sizes, init_bias, init_matrix
+from heterophily.htmp.part import Sizes, W, Weights, init_bias, init_matrix
 
-Heard = Sequence[Any]
+Inputs = Sequence[Features | None]
 
 
 @dataclass(frozen=True)
-class Transform:
+class Transform(Generic[W]):
     """The base, and the identity: messages are the states themselves."""
 
     keeps_width: ClassVar[bool] = True  # whether messages are as wide as the input of the layer
@@ -30,25 +32,23 @@ class Transform:
         """Whether messages are wider than the width of a layer."""
         return False
 
-    def weights(self, size: Sizes, channels: Sequence[Channel]) -> Mapping[str, nn.Parameter]:
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> W:
         """Weights of one layer."""
-        return {}
+        return cast("W", Weights())
 
     def heads(self, size: Sizes) -> int:
         """Number H of heads that messages have, 0 for messages without heads."""
         return 0
 
-    def forward(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
+    def forward(self, inputs: Inputs, w: W, size: Sizes) -> list[Tensor]:
         """U_r = Z W_r for each channel, before aggregation."""
-        return list(heard)
+        return list(cast("Sequence[Tensor]", inputs))
 
-    def after_aggregation(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
+    def after_aggregation(self, messages: Sequence[Tensor], w: W, size: Sizes) -> list[Tensor]:
         """What is left to do after aggregation: join heads, add biases."""
         return list(messages)
 
-    def after_combine(
-        self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int
-    ) -> Tensor:
+    def after_combine(self, state: Tensor, messages: Sequence[Tensor], w: W, layer: int) -> Tensor:
         """What is left to do after COMBINE."""
         return state
 
@@ -123,24 +123,24 @@ class Linear(Transform):
         check_option("kernel_merge", self.kernel_merge, ("add", "parity"))
 
     @property
+    @override
     def concatenates_heads(self) -> bool:
-        """Whether hidden layers have n_heads times the width."""
         return self.n_heads > 1 and self.merge == "concat"
 
+    @override
     def heads(self, size: Sizes) -> int:
-        """H of this layer."""
         if size.is_last and self.n_heads_last_layer is not None:
             return self.n_heads_last_layer
         return self.n_heads
 
-    def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
-        """W_r (d_in, d_out) and b_r (d_out), with one column block per head."""
+    @override
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> Weights:
         found = {}
         for r, channel in enumerate(channels):
             init = (
                 self.init if isinstance(self.init, str) else self.init[min(r, len(self.init) - 1)]
             )
-            rows = size.graph.n_nodes if channel.input == "nodes" else size.d_in
+            rows = size.n_nodes if channel.input == "nodes" else size.d_in
             columns = self._columns(size, r)
             blocks = max(self.heads(size), 1) if self.init_per_head else 1
             drawn = [
@@ -150,7 +150,7 @@ class Linear(Transform):
             if self.bias != "none" and (self.bias_channels is None or r in self.bias_channels):
                 width = size.d_out if self._averages(size) else columns
                 found[f"b{r}"] = init_bias(rows, width, self.bias_init or init)
-        return found
+        return Weights(**found)
 
     def _columns(self, size: Sizes, r: int) -> int:
         halves = self.kernel_merge == "parity" and r > 0 and size.d_out % 2 == 0
@@ -162,10 +162,10 @@ class Linear(Transform):
     def _early(self, size: Sizes) -> bool:
         return self.bias == "before" or (self.bias == "hidden" and not size.is_last)
 
-    def forward(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
-        """Z W_r, shaped (N, H, d) if there are heads."""
+    @override
+    def forward(self, inputs: Inputs, w: Weights, size: Sizes) -> list[Tensor]:
         found = []
-        for r, state in enumerate(heard):
+        for r, state in enumerate(inputs):
             weight, bias = getattr(w, f"W{r}"), getattr(w, f"b{r}", None)
             message = weight if state is None else product(state, weight)
             if bias is not None and self._early(size):
@@ -174,8 +174,10 @@ class Linear(Transform):
             found.append(message.view(len(message), heads, -1) if heads else message)
         return found
 
-    def after_aggregation(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
-        """Join the heads and add b_r."""
+    @override
+    def after_aggregation(
+        self, messages: Sequence[Tensor], w: Weights, size: Sizes
+    ) -> list[Tensor]:
         found = []
         for r, message in enumerate(messages):
             settled = message
@@ -185,8 +187,8 @@ class Linear(Transform):
             found.append(settled if bias is None else settled + bias)
         return found
 
+    @override
     def width(self, size: Sizes) -> int:
-        """d_out, times the number of heads where they are concatenated."""
         return size.d_out if self._averages(size) else size.d_out * max(self.heads(size), 1)
 
 
@@ -202,20 +204,22 @@ class SharedLinear(Linear):
     'after'
     """
 
-    def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
-        """W0 and b0."""
+    @override
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> Weights:
         return super().weights(size, channels[:1])
 
-    def forward(self, heard: Heard, w: Any, size: Sizes) -> list[Any]:
-        """Z W, computed once for channels that hear the same state."""
-        found: dict[int, Any] = {}
-        for state in heard:
+    @override
+    def forward(self, inputs: Inputs, w: Weights, size: Sizes) -> list[Tensor]:
+        found: dict[int, Tensor] = {}
+        for state in inputs:
             if id(state) not in found:
                 found[id(state)] = super().forward([state], w, size)[0]
-        return [found[id(state)] for state in heard]
+        return [found[id(state)] for state in inputs]
 
-    def after_aggregation(self, messages: Sequence[Tensor], w: Any, size: Sizes) -> list[Tensor]:
-        """Add b to every message."""
+    @override
+    def after_aggregation(
+        self, messages: Sequence[Tensor], w: Weights, size: Sizes
+    ) -> list[Tensor]:
         return [
             super(SharedLinear, self).after_aggregation([message], w, size)[0]
             for message in messages

@@ -4,13 +4,14 @@ Published comparisons often omit these methods. Their additions are settings tha
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from typing_extensions import override
 
+from heterophily.core.graph import Features
 from heterophily.core.spaces import Choice
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import Add
@@ -27,7 +28,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Raw, structure_adjacency
-from heterophily.htmp.part import Context, Dense, Sizes
+from heterophily.htmp.part import Context, Dense, Sizes, Weights
 from heterophily.htmp.transform import Linear
 from heterophily.models.gat import GAT
 from heterophily.models.gcn import GCN
@@ -165,8 +166,16 @@ class LINKX(Method):
     )
 
 
+class LINKXEncoderWeights(Weights):
+    """Weights of `LINKXEncoder`."""
+
+    structure: Dense  # W_a (N, d)
+    features: Dense  # W_x (F, d)
+    both: Dense  # W (2d, d)
+
+
 @dataclass(frozen=True)
-class LINKXEncoder(Encoder):
+class LINKXEncoder(Encoder[LINKXEncoderWeights]):
     """Features and adjacency matrix, each embedded and then combined with a residual connection.
 
     Z⁰ = relu( [H_a ‖ H_x] W + b + H_a + H_x ), H_a = A W_a + b_a, H_x = X W_x + b_x
@@ -179,17 +188,17 @@ class LINKXEncoder(Encoder):
 
     structure = Raw()
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """W_A (N, d), W_X (F, d) and W (2d, d)."""
+    @override
+    def weights(self, size: Sizes) -> LINKXEncoderWeights:
         d = size.d_out
-        return {
-            "structure": Dense(size.graph.n_nodes, d),
-            "features": Dense(size.d_in, d),
-            "both": Dense(2 * d, d),
-        }
+        return LINKXEncoderWeights(
+            structure=Dense(size.n_nodes, d),
+            features=Dense(size.d_in, d),
+            both=Dense(2 * d, d),
+        )
 
-    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
-        """Structure and features side by side, and added."""
+    @override
+    def __call__(self, x: Features, w: LINKXEncoderWeights, context: Context) -> Tensor:
         structure = (
             structure_adjacency(Raw(), context.graph) @ w.structure.weight + w.structure.bias
         )

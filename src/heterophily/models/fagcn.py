@@ -1,7 +1,7 @@
 """FAGCN: attention weights of either sign, so messages can be subtracted."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +24,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Raw
-from heterophily.htmp.part import Sizes, init_uniform
+from heterophily.htmp.part import Sizes, Weights, init_uniform
 from heterophily.htmp.transform import NoTransform
 
 GAIN = 1.414  # of the initial weights
@@ -73,8 +73,15 @@ class FAGCN(Method):
     )
 
 
+class SignedAttentionWeights(Weights):
+    """Weights of `SignedAttention`."""
+
+    w: nn.Parameter  # (2, d)
+    c: nn.Parameter
+
+
 @dataclass(frozen=True)
-class SignedAttention(Guidance):
+class SignedAttention(Guidance[SignedAttentionWeights]):
     """Learned weights of either sign.
 
     B_ij = tanh( w · [Z_i ‖ Z_j] + c ) / √(d_i d_j)
@@ -83,15 +90,15 @@ class SignedAttention(Guidance):
     accepts_sparse_inputs = False
     symbol = "B^naw"
 
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """The vector w, as (2, d), and c."""
+    @override
+    def weights(self, size: Sizes) -> SignedAttentionWeights:
         spread = 1.414 * (2 / (2 * size.d_in + 1)) ** 0.5
-        return {
-            "w": nn.Parameter(spread * torch.randn(2, size.d_in)),
-            "c": init_uniform((2 * size.d_in) ** -0.5, 1),
-        }
+        return SignedAttentionWeights(
+            w=nn.Parameter(spread * torch.randn(2, size.d_in)),
+            c=init_uniform((2 * size.d_in) ** -0.5, 1),
+        )
 
-    def values(self, seen: ChannelInput, w: Any) -> Tensor:
-        """One signed value per entry."""
+    @override
+    def values(self, seen: ChannelInput, w: SignedAttentionWeights) -> Tensor:
         left, right = (seen.inputs @ row for row in w.w)
         return torch.tanh(edge_sum(seen.pattern, left + w.c, right)) * symmetric_values(seen)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from heterophily.core.errors import check_option
 from heterophily.core.spaces import Choice
 from heterophily.core.sparse import Pattern, edge_sum, segment_sum
 from heterophily.htmp.architecture import Architecture, Dropout
-from heterophily.htmp.channel import Channel
+from heterophily.htmp.channel import Channel, Operator
 from heterophily.htmp.combine import Add
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, RowMean
 from heterophily.htmp.losses import AuxiliaryLoss
@@ -28,7 +28,7 @@ from heterophily.htmp.method import (
 )
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context, Sizes, init_matrix, init_uniform
+from heterophily.htmp.part import Context, Sizes, Weights, init_matrix, init_uniform
 from heterophily.htmp.transform import Linear
 
 
@@ -105,8 +105,16 @@ class DiagonalOperator:
         return self.values.unsqueeze(1) * state
 
 
+class GateWeights(Weights):
+    """Weights of `Gate`."""
+
+    W: nn.Parameter  # W_g (d_in, d_out)
+    r: nn.Parameter
+    s: nn.Parameter
+
+
 @dataclass(frozen=True)
-class Gate(Guidance):
+class Gate(Guidance[GateWeights]):
     """Mean over neighbors, weighted by a learned gate for homophilous edges.
 
     B_ij = σ_ij / d_i, σ_ij = sig( lrelu(s · U_j + r · U_i) ), U = Z W_g
@@ -119,34 +127,32 @@ class Gate(Guidance):
         check_option("hetero_message", self.heterophilous_message, ("neighbor", "ego"))
 
     @property
+    @override
     def symbol(self) -> str:
-        """B^aw or 1-B^aw."""
         return "1-B^aw" if self.other else "B^aw"
 
+    @override
     def shares_weights_with(self, neighborhood: Neighborhood) -> Channel | None:
-        """The gate on the same neighborhood, for its complement."""
         return neighborhood * Gate() if self.other else None
 
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """W_g (d_in, d_out), r and s; the other share has none of its own."""
+    @override
+    def weights(self, size: Sizes) -> GateWeights:
         if self.other:
-            return {}
+            return GateWeights()
         d = size.d_out
         bound = (6 / (1 + d)) ** 0.5
-        return {
-            "W": init_matrix(size.d_in, d),
-            "r": init_uniform(bound, d),
-            "s": init_uniform(bound, d),
-        }
+        return GateWeights(
+            W=init_matrix(size.d_in, d), r=init_uniform(bound, d), s=init_uniform(bound, d)
+        )
 
-    def operator(self, seen: ChannelInput, w: Any) -> Any:
-        """The weighted neighbors, or Σ_j (1 - σ_ij) / d_i times the node itself."""
+    @override
+    def operator(self, seen: ChannelInput, w: GateWeights) -> Operator:
         if self.heterophilous_message == "neighbor":
             return super().operator(seen, w)
         return DiagonalOperator(segment_sum(seen.pattern, self.values(seen, w)))
 
-    def values(self, seen: ChannelInput, w: Any) -> Tensor:
-        """σ_ij / d_i, or (1 - σ_ij) / d_i."""
+    @override
+    def values(self, seen: ChannelInput, w: GateWeights) -> Tensor:
         carry, hood = seen.context.carry, seen.channel.neighborhood
         key = ("gate", seen.context.layer, hood)
         if not self.other:
@@ -192,8 +198,8 @@ class GateLoss(AuxiliaryLoss):
         check_option("gate_target", self.target, ("same_label", "both_nonzero"))
         check_option("gate_loss", self.form, ("binary", "probabilities_as_logits"))
 
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
-        """λ Σ_l G_l."""
+    @override
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Weights) -> Tensor:
         graph = context.graph
         total = torch.zeros((), device=graph.labels.device)
         for hood, pattern, gate in context.aux_outputs["gate"]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from torch import Tensor, nn
 from typing_extensions import override
@@ -26,7 +26,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, WithSelf
-from heterophily.htmp.part import Sizes, init_matrix
+from heterophily.htmp.part import Sizes, Weights, init_matrix
 from heterophily.htmp.transform import Transform
 
 
@@ -75,8 +75,14 @@ class GCNII(Method):
     )
 
 
+class NearIdentityWeights(Weights):
+    """Weights of `NearIdentity`."""
+
+    W: nn.Parameter  # (d, d), or (2d, d) for the star
+
+
 @dataclass(frozen=True)
-class NearIdentity(Transform):
+class NearIdentity(Transform[NearIdentityWeights]):
     """Linear map close to the identity, applied after COMBINE.
 
     Z^l = θ_l T W + (1 - θ_l) T, θ_l = ln(λ/l + 1), T the result of COMBINE
@@ -99,15 +105,15 @@ class NearIdentity(Transform):
     star: bool = False
     keeps_width_after_combine = True
 
-    def weights(self, size: Sizes, channels: Sequence[Channel]) -> dict[str, nn.Parameter]:
-        """W (d, d), or (2d, d) for the star."""
+    @override
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> NearIdentityWeights:
         d = size.d_in
-        return {"W": init_matrix(2 * d if self.star else d, d, "uniform_out")}
+        return NearIdentityWeights(W=init_matrix(2 * d if self.star else d, d, "uniform_out"))
 
+    @override
     def after_combine(
-        self, state: Tensor, messages: Sequence[Tensor], w: Any, layer: int
+        self, state: Tensor, messages: Sequence[Tensor], w: NearIdentityWeights, layer: int
     ) -> Tensor:
-        """θ T W + (1 - θ) T."""
         theta = math.log(self.decay / layer + 1)
         weight, first, propagated = theta * w.W, messages[0], messages[-1]
         if not self.star:

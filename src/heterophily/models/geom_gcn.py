@@ -1,7 +1,7 @@
 """Geom-GCN: neighbors by their position in a planar embedding of the graph."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 from typing_extensions import override
@@ -30,6 +30,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood, adjacency_of
+from heterophily.htmp.part import Weights
 from heterophily.htmp.transform import Linear
 
 RELATIONS = tuple((space, quadrant) for space in ("graph", "latent") for quadrant in range(4))
@@ -100,8 +101,8 @@ class RelationMean(FixedGuidance):
     def __post_init__(self) -> None:
         check_option("degree", self.degree, ("union", "relation"))
 
-    def operator(self, seen: ChannelInput, w: Any) -> Matrix:
-        """The relation, scaled by the degrees of all relations."""
+    @override
+    def operator(self, seen: ChannelInput, w: Weights) -> Matrix:
         graph, key = seen.context.graph, (self, seen.channel.neighborhood)
         found: Matrix = graph.cached(key, lambda: self._scaled(graph, seen.adjacency))
         return found
@@ -129,8 +130,8 @@ class Geometric(Neighborhood):
     def __post_init__(self) -> None:
         check_option("overlap", self.overlap, ("both", "latent"))
 
+    @override
     def adjacency(self, graph: Graph) -> Pattern:
-        """The pairs of one space whose sender lies in one quadrant of the receiver."""
         return geometric_relations(graph, str(self.overlap))[self.space, self.quadrant]
 
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from typing_extensions import override
 
 from heterophily.core.errors import check_option
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.core.spaces import Choice
 from heterophily.core.sparse import Pattern, sddmm
 from heterophily.htmp.architecture import Architecture, Dropout
@@ -27,7 +27,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Neighborhood
-from heterophily.htmp.part import Context, Dense, Sizes, apply_dropout, init_scalar
+from heterophily.htmp.part import Context, Dense, Sizes, Weights, apply_dropout, init_scalar
 from heterophily.htmp.skip import Skip
 from heterophily.htmp.transform import SharedLinear
 
@@ -76,8 +76,15 @@ class GGCN(Method):
     )
 
 
+class GlobalSumWeights(Weights):
+    """Weights of `GlobalSum`."""
+
+    scale: nn.Parameter  # ς
+    omega: nn.Parameter  # before the softmax, (R,)
+
+
 @dataclass(frozen=True)
-class GlobalSum(Combine):
+class GlobalSum(Combine[GlobalSumWeights]):
     """Sum with one learned weight per layer and channel.
 
     Z = softplus(ς) Σ_r ω_r Z_r, ω a softmax of R learned numbers
@@ -96,15 +103,16 @@ class GlobalSum(Combine):
     scale_init: float = 2.0  # initial ς
     symbol = "AdaAdd"
 
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """ς and the numbers before the softmax, one per channel."""
-        return {
-            "scale": init_scalar(self.scale_init),
-            "omega": nn.Parameter(torch.zeros(size.n_channels)),
-        }
+    @override
+    def weights(self, size: Sizes) -> GlobalSumWeights:
+        return GlobalSumWeights(
+            scale=init_scalar(self.scale_init), omega=nn.Parameter(torch.zeros(size.n_channels))
+        )
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """softplus(ς) Σ_r ω_r Z_r."""
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: GlobalSumWeights, context: Context
+    ) -> Tensor:
         shares = w.omega.softmax(dim=0) * F.softplus(w.scale)
         return weigh(messages, shares.unsqueeze(0))
 
@@ -120,17 +128,24 @@ class Signed(Neighborhood):
     kind = "Dis"
 
     @property
+    @override
     def symbol(self) -> str:
-        """A_p or A_n."""
         return "A_p" if self.sign > 0 else "A_n"
 
+    @override
     def adjacency(self, graph: Graph) -> Pattern:
-        """A: the sign is found by the guidance in every layer."""
         return graph.symmetric
 
 
+class SignedSimilarityWeights(Weights):
+    """Weights of `SignedSimilarity`."""
+
+    a: nn.Parameter
+    b: nn.Parameter
+
+
 @dataclass(frozen=True)
-class SignedSimilarity(Guidance):
+class SignedSimilarity(Guidance[SignedSimilarityWeights]):
     """Positive or negative part of the similarity of messages, scaled by structure.
 
     B_ij = ±Â_ij τ_ij relu(±cos(U_i, U_j)), τ_ij = softplus(a (Â_ii / Â_ij - 1) + b)
@@ -161,26 +176,28 @@ class SignedSimilarity(Guidance):
         check_option("normalization", self.normalization, ("symmetric", "row"))
 
     @property
+    @override
     def symbol(self) -> str:
-        """B^re_p or B^re_n."""
         return "B^re_p" if self.sign > 0 else "B^re_n"
 
+    @override
     def check_neighborhood(self, neighborhood: Neighborhood) -> str:
-        """Only `Signed` defines its entries."""
         if neighborhood == Signed(self.sign):
             return ""
         return f"use Signed({self.sign}) * SignedSimilarity({self.sign})"
 
+    @override
     def shares_weights_with(self, neighborhood: Neighborhood) -> Channel | None:
-        """The positive relation, for the negative one."""
         return Signed(1) * replace(self, sign=1) if self.sign < 0 else None
 
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """Numbers a and b of the positive relation, which the negative one shares."""
-        return {} if self.sign < 0 else {"a": init_scalar(0.5), "b": init_scalar(0.0)}
+    @override
+    def weights(self, size: Sizes) -> SignedSimilarityWeights:
+        if self.sign < 0:
+            return SignedSimilarityWeights()
+        return SignedSimilarityWeights(a=init_scalar(0.5), b=init_scalar(0.0))
 
-    def values(self, seen: ChannelInput, w: Any) -> Tensor:
-        """One value per edge."""
+    @override
+    def values(self, seen: ChannelInput, w: SignedSimilarityWeights) -> Tensor:
         carry, key = seen.context.carry, ("similarity", seen.context.layer)
         if self.sign > 0:
             weight, delta = self.structure(seen)
@@ -222,8 +239,14 @@ def cosines(pattern: Pattern, state: Tensor) -> Tensor:
     return dots / product.clamp_min(EPSILON)
 
 
+class DecayedResidualWeights(Weights):
+    """Weights of `DecayedResidual`."""
+
+    first: Dense  # W_0 (F, d) and b_0
+
+
 @dataclass(frozen=True)
-class DecayedResidual(Skip):
+class DecayedResidual(Skip[DecayedResidualWeights]):
     """P ← P + c_l drop_p(elu(q)), c_2 = 1, c_l = ln(η / l^e + 1): layer l hears P, not q (GGCN).
 
     P starts as elu(x W_0 + b_0) and the first layer hears x itself. Without decay all c_l are 1.
@@ -237,17 +260,19 @@ class DecayedResidual(Skip):
     min_layers = 2
     carried_keys = ("carried",)  # kept in the memory of a scene from layer to layer, per node
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """W_0 (F, d) and b_0."""
-        return {"first": Dense(size.d_in, size.d_out)}
+    @override
+    def weights(self, size: Sizes) -> DecayedResidualWeights:
+        return DecayedResidualWeights(first=Dense(size.d_in, size.d_out))
 
-    def __call__(self, state: Any, w: Any, context: Context) -> Tensor:
-        """What layer l hears instead of the output q of the layer before."""
+    @override
+    def __call__(self, state: Features, w: DecayedResidualWeights, context: Context) -> Tensor:
         carry, layer = context.carry, context.layer
         if layer == 1:
             carry["carried"] = F.elu(w.first(state))
-            return state
-        opened = apply_dropout(F.elu(state), self.dropout, training=context.training)
+            return cast("Tensor", state)  # X may be sparse
+        opened = apply_dropout(
+            F.elu(cast("Tensor", state)), self.dropout, training=context.training
+        )
         carry["carried"] = carry["carried"] + self.coefficient(layer) * opened
         return carry["carried"]
 

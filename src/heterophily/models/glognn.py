@@ -1,7 +1,7 @@
 """GloGNN: messages between all pairs of nodes, with coefficients in closed form."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -9,12 +9,12 @@ from torch.nn import functional as F
 from typing_extensions import override
 
 from heterophily.core.errors import check_option
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.core.spaces import Choice
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import WeightedAdd
-from heterophily.htmp.encoder import Predict
+from heterophily.htmp.encoder import Predict, PredictWeights
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, SymmetricMean
 from heterophily.htmp.method import (
     Deviation,
@@ -33,7 +33,7 @@ from heterophily.htmp.neighborhoods import (
     structure_adjacency,
     with_diagonal,
 )
-from heterophily.htmp.part import Context, Dense, Sizes, apply_dropout
+from heterophily.htmp.part import Context, Dense, Sizes, Weights, apply_dropout
 from heterophily.htmp.transform import NoTransform
 
 TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -89,6 +89,12 @@ class GloGNN(Method):
     )
 
 
+class PredictFromBothWeights(PredictWeights):
+    """Weights of `PredictFromBoth`."""
+
+    structure: Dense  # W_a (N, d)
+
+
 @dataclass(frozen=True)
 class PredictFromBoth(Predict):
     """Classifier before propagation, from features and structure.
@@ -110,13 +116,15 @@ class PredictFromBoth(Predict):
     share: float = 0.5  # δ
     structure = WithSelf()
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """W_x (F, d), W_a (N, d) and W_o (d, K)."""
-        n = size.graph.n_nodes
-        return {**super().weights(size), "structure": Dense(n, size.d_out)}
+    @override
+    def weights(self, size: Sizes) -> PredictFromBothWeights:
+        w = super().weights(size)
+        structure = Dense(size.n_nodes, size.d_out)
+        return PredictFromBothWeights(inner=w.inner, outer=w.outer, structure=structure)
 
-    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
-        """Features and structure, mixed and classified."""
+    @override
+    def __call__(self, x: Features, w: PredictWeights, context: Context) -> Tensor:
+        assert isinstance(w, PredictFromBothWeights)
         channel = WithSelf() * SymmetricMean()
         adjacency = structure_adjacency(WithSelf(), context.graph)
         filter_ = SymmetricMean().cached_matrix(context.graph, channel, adjacency)  # S°
@@ -134,15 +142,22 @@ class AllPairs(Neighborhood):
 
     symbol = "1"
 
+    @override
     def check_guidance(self, guidance: "Guidance") -> str:
-        """Only a guidance that never forms the N × N matrix works."""
         if guidance.covers_all_pairs:
             return ""
         return "the matrix of all pairs is never formed; use AllPairs() * ClosedFormCoefficients()"
 
+    @override
     def adjacency(self, graph: Graph) -> Pattern:
-        """A + I, on which the operator bases its sparse part."""
         return with_diagonal(graph.symmetric)
+
+
+class ClosedFormWeights(Weights):
+    """Weights of `ClosedFormCoefficients`, which all layers share."""
+
+    orders: nn.Parameter  # λ (n_orders,)
+    diagonal: nn.Parameter  # of Σ, (K,), for the `++` variant
 
 
 @dataclass(frozen=True)
@@ -190,22 +205,23 @@ class ClosedFormCoefficients(Guidance):
     def __post_init__(self) -> None:
         check_option("variant", self.variant, ("glognn", "glognn++"))
 
+    @override
     def check_neighborhood(self, neighborhood: Neighborhood) -> str:
-        """It connects all pairs of nodes."""
         return "" if isinstance(neighborhood, AllPairs) else "use it with AllPairs()"
 
+    @override
     def shared_weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """λ (n_orders), and s, the diagonal of Σ, for the `++` variant."""
         orders, k = self.n_orders, size.n_classes
         found = {"orders": nn.Parameter(torch.full((orders,), 1 / orders))}
         if self.variant == "glognn++":
             found["diagonal"] = nn.Parameter(torch.full((k,), 1 / k))
         return found
 
-    def operator(self, seen: ChannelInput, w: Any) -> "LowRankOperator":
-        """Z*, as something with `@`."""
+    @override
+    def operator(self, seen: ChannelInput, w: Weights) -> "LowRankOperator":
         filter_ = SymmetricMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
-        return LowRankOperator(self, filter_, seen.context.initial, seen.context.shared_weights)
+        initial = cast("Tensor", seen.context.initial)
+        return LowRankOperator(self, filter_, initial, seen.context.shared_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +231,7 @@ class LowRankOperator:
     form: ClosedFormCoefficients
     filter: Matrix
     initial: Tensor
-    w: Any
+    w: ClosedFormWeights
 
     def __matmul__(self, h: Tensor) -> Tensor:
         c, a = 1 - self.form.gamma, self.form.alpha + self.form.beta

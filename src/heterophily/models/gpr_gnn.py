@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from heterophily.core.errors import HeterophilyError, check_option
 from heterophily.core.spaces import Choice
 from heterophily.htmp.architecture import Architecture, Dropout, ParamGroup
 from heterophily.htmp.encoder import Predict
-from heterophily.htmp.fuse import LastLayer
+from heterophily.htmp.fuse import Fuse
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.method import (
     Deviation,
@@ -24,6 +24,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import WithSelf
+from heterophily.htmp.part import Weights
 from heterophily.htmp.transform import NoTransform
 
 INITS = ("ppr", "nppr", "sgc", "random")
@@ -76,8 +77,14 @@ class GPRGNN(Method):
     )
 
 
+class WeightedLayerSumWeights(Weights):
+    """Weights of `WeightedLayerSum`."""
+
+    gamma: nn.Parameter  # (L + 1,)
+
+
 @dataclass(frozen=True)
-class WeightedLayerSum(LastLayer):
+class WeightedLayerSum(Fuse[WeightedLayerSumWeights]):
     """Sum over layers with one learned weight per layer, of either sign.
 
     Z = Σ_l γ_l Z^l
@@ -99,15 +106,14 @@ class WeightedLayerSum(LastLayer):
     teleport: float = 0.1  # α
     init: str | tuple[float, ...] = "ppr"
     symbol = "AdaAdd"
-    uses_all_layers = True
 
     def __post_init__(self) -> None:
         if isinstance(self.init, str):
             check_option("gamma_init", self.init, INITS)
 
-    def weights(self, n_layers: int) -> dict[str, nn.Parameter]:
-        """γ (L + 1)."""
-        return {"gamma": nn.Parameter(self._initial(n_layers))}
+    @override
+    def weights(self, n_layers: int) -> WeightedLayerSumWeights:
+        return WeightedLayerSumWeights(gamma=nn.Parameter(self._initial(n_layers)))
 
     def _initial(self, n_layers: int) -> Tensor:
         alpha = self.teleport
@@ -128,8 +134,8 @@ class WeightedLayerSum(LastLayer):
             raise HeterophilyError(f"gamma_init must have {count} numbers, got {len(self.init)}")
         return torch.tensor(self.init, dtype=torch.get_default_dtype())
 
-    def __call__(self, states: Sequence[Any], w: Any) -> Tensor:
-        """Σ_l γ_l Z^l."""
+    @override
+    def __call__(self, states: Sequence[Tensor], w: WeightedLayerSumWeights) -> Tensor:
         total: Tensor = w.gamma[0] * states[0]
         for gamma, state in zip(w.gamma[1:], states[1:], strict=True):
             total = torch.addcmul(total, gamma, state)

@@ -1,7 +1,7 @@
 """HOG-GCN: neighbors within two hops, weighted by an estimated degree of homophily."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from typing_extensions import override
 
 from heterophily.core.errors import check_option
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.core.spaces import Choice
 from heterophily.core.sparse import Matrix, Pattern, sddmm, spmm
 from heterophily.htmp.algorithms.homophily_degrees import homophily_degrees
@@ -27,7 +27,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, WithSelf, to_default_dtype
-from heterophily.htmp.part import Context, Dense, Sizes
+from heterophily.htmp.part import Context, Dense, Sizes, Weights
 from heterophily.htmp.state import State, StatePart
 from heterophily.htmp.transform import Linear
 
@@ -159,8 +159,15 @@ class PropagatedLabelsState(State):
         self.mark_initialized(graph)
 
 
+class LearnedAddWeights(Weights):
+    """Weights of `LearnedAdd`."""
+
+    weight: nn.Parameter  # ω, uniform in (½, 1)
+    b: nn.Parameter
+
+
 @dataclass(frozen=True)
-class LearnedAdd(Combine):
+class LearnedAdd(Combine[LearnedAddWeights]):
     """Sum of two messages with a learned weight.
 
     Z = Z_1 + ω Z_2 + b
@@ -175,16 +182,18 @@ class LearnedAdd(Combine):
     is_linear = True
     arity = (2, 2)
 
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """ω, uniform in (½, 1), and b."""
+    @override
+    def weights(self, size: Sizes) -> LearnedAddWeights:
         spread = size.d_out**-0.5
-        return {
-            "weight": nn.Parameter(torch.empty(()).uniform_(0.5, 1)),
-            "b": nn.Parameter(torch.empty(size.d_out).uniform_(-spread, spread)),
-        }
+        return LearnedAddWeights(
+            weight=nn.Parameter(torch.empty(()).uniform_(0.5, 1)),
+            b=nn.Parameter(torch.empty(size.d_out).uniform_(-spread, spread)),
+        )
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """Z_1 + ω Z_2 + b."""
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: LearnedAddWeights, context: Context
+    ) -> Tensor:
         return messages[0] + w.weight * messages[1] + w.b
 
 
@@ -202,12 +211,12 @@ class PathCounts(Neighborhood):
         check_option("hop_weights", self.hop_weights, ("counts", "binary"))
 
     @property
+    @override
     def symbol(self) -> str:
-        """A_hk."""
         return f"A_h{self.k}"
 
+    @override
     def adjacency(self, graph: Graph) -> Matrix:
-        """(A + I)^k."""
         from heterophily.htmp.algorithms.hops import path_counts
 
         counts = to_default_dtype(path_counts(graph.symmetric, k=self.k))
@@ -215,8 +224,14 @@ class PathCounts(Neighborhood):
         return counts.pattern * torch.ones_like(counts.values) if binary else counts
 
 
+class EstimatedHomophilyWeights(Weights):
+    """Weights of `EstimatedHomophily`."""
+
+    mask: nn.Parameter  # Θ, 1 on A + I and 0 on the other entries of B
+
+
 @dataclass(frozen=True)
-class EstimatedHomophily(Guidance):
+class EstimatedHomophily(Guidance[EstimatedHomophilyWeights]):
     """Homophily degrees, estimated from attributes and a learned topology.
 
     G = norm1(B ⊙ H), H = μ P Pᵀ + ξ T, T = norm1(B ⊙ Θ)
@@ -252,23 +267,24 @@ class EstimatedHomophily(Guidance):
     symbol = "B^re"
     kind = "RelaEst"
 
+    @override
     def check_neighborhood(self, neighborhood: Neighborhood) -> str:
-        """It uses path counts."""
         return "" if isinstance(neighborhood, PathCounts) else "use it with PathCounts()"
 
+    @override
     def shared_weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """The attribute model log P = log_softmax((X W_a + b_a) W_b + b_b)."""
-        d, graph = self.width, size.graph
-        return {"attributes": AttributeModel(graph.n_features, d, graph.n_classes)}
+        n_features = cast("Graph", size.graph).n_features
+        return {"attributes": AttributeModel(n_features, self.width, size.n_classes)}
 
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """Θ, 1 on A + I and 0 on the other entries of B."""
-        pattern = pattern_of(size.adjacency)
-        near = WithSelf().adjacency(size.graph)
-        return {"mask": nn.Parameter(_membership(pattern, pattern_of(near)))}
+    @override
+    def weights(self, size: Sizes) -> EstimatedHomophilyWeights:
+        assert size.adjacency is not None
+        assert size.graph is not None
+        pattern, near = pattern_of(size.adjacency), WithSelf().adjacency(size.graph)
+        return EstimatedHomophilyWeights(mask=nn.Parameter(_membership(pattern, pattern_of(near))))
 
-    def values(self, seen: ChannelInput, w: Any) -> Tensor:
-        """G on the entries of B."""
+    @override
+    def values(self, seen: ChannelInput, w: EstimatedHomophilyWeights) -> Tensor:
         assert isinstance(seen.adjacency, Matrix)
         pattern, counts, context = seen.pattern, seen.adjacency.values, seen.context
         if "similarity" not in context.carry:
@@ -295,7 +311,7 @@ class AttributeModel(nn.Module):
         super().__init__()
         self.inner, self.outer = Dense(n_features, width), Dense(width, n_classes)
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: Features) -> Tensor:
         """Log P, (N, K)."""
         return F.log_softmax(self.outer(self.inner(x)), dim=1)
 
@@ -322,7 +338,7 @@ class AttributeLoss(AuxiliaryLoss):
     requires = (EstimatedHomophily,)
 
     @override
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: object) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Weights) -> Tensor:
         log_p = context.aux_outputs["attribute log-probabilities"][0]
         return F.nll_loss(log_p[nodes], context.graph.labels[nodes])
 
@@ -342,7 +358,7 @@ class PropagationLoss(AuxiliaryLoss):
     requires = (EstimatedHomophily, PropagatedLabels)
 
     @override
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: object) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Weights) -> Tensor:
         pattern, topology = context.aux_outputs["topology"][-1]
         labels = context.state(PropagatedLabelsState).labels
         propagated = spmm(pattern * topology, labels)

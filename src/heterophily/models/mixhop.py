@@ -1,7 +1,7 @@
 """MixHop: concatenated powers of the adjacency matrix."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from torch import Tensor
 from typing_extensions import override
@@ -22,7 +22,7 @@ from heterophily.htmp.method import (
 )
 from heterophily.htmp.neighborhoods import Power
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context
+from heterophily.htmp.part import Context, Weights
 from heterophily.htmp.transform import Linear
 
 
@@ -95,7 +95,7 @@ class GroupLasso(AuxiliaryLoss):
 
     weight: float = 5e-4
 
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
-        """λ Σ ‖column‖₂."""
+    @override
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Weights) -> Tensor:
         weights = [p for name, p in network.named_parameters() if ".transform.W" in name]
         return self.weight * sum(p.norm(dim=0).sum() for p in weights)

@@ -1,7 +1,7 @@
 """OrderedGNN: a gate that orders the dimensions of the node and of its neighborhood."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +10,7 @@ from typing_extensions import override
 from heterophily.core.dense import product
 from heterophily.core.errors import HeterophilyError, check_option
 from heterophily.core.fused import blend
+from heterophily.core.graph import Features
 from heterophily.core.spaces import Choice
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import Combine, Messages
@@ -25,7 +26,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Raw
-from heterophily.htmp.part import Context, Dense, Sizes
+from heterophily.htmp.part import Context, Dense, Sizes, Weights
 from heterophily.htmp.transform import NoTransform
 
 
@@ -79,8 +80,15 @@ class OrderedGNN(Method):
     )
 
 
+class OrderedGateWeights(Weights):
+    """Weights of `OrderedGate`."""
+
+    norm: nn.LayerNorm
+    gate: Dense  # unless all layers share it
+
+
 @dataclass(frozen=True)
-class OrderedGate(Combine):
+class OrderedGate(Combine[OrderedGateWeights]):
     """Gate that assigns the first dimensions to the node and the others to its neighbors.
 
     Z = LN(G ⊙ Z_1 + (1 - G) ⊙ Z_2),
@@ -109,8 +117,8 @@ class OrderedGate(Combine):
     carried_keys = ("gate",)
 
     @property
+    @override
     def requires_equal_widths(self) -> bool:
-        """Whether all layers share the gate."""
         return self.shared and self.gate != "off"
 
     def __post_init__(self) -> None:
@@ -124,23 +132,25 @@ class OrderedGate(Combine):
             raise HeterophilyError(f"n_chunks must divide the width {width}, got {chunks}")
         return {"gate": Dense(2 * width, chunks)}
 
+    @override
     def shared_weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """The gate, if all layers share it."""
         return self._gate(size) if self.shared else {}
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """The layer norm, and the gate if each layer has its own."""
+    @override
+    def weights(self, size: Sizes) -> OrderedGateWeights:
         own = {} if self.shared else self._gate(size)
-        return {"norm": nn.LayerNorm(size.d_out), **own}
+        return OrderedGateWeights(norm=nn.LayerNorm(size.d_out), **own)
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """LN(G ⊙ z + (1 - G) ⊙ m)."""
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: OrderedGateWeights, context: Context
+    ) -> Tensor:
         ego, mean = messages
         if self.gate == "off":
             return w.norm(mean)
         return w.norm(blend(self.gate_values(messages, w, context), ego, mean))
 
-    def gate_values(self, messages: Messages, w: Any, context: Context) -> Tensor:
+    def gate_values(self, messages: Messages, w: OrderedGateWeights, context: Context) -> Tensor:
         """g^l (N, c), non-decreasing along chunks and along layers."""
         dense = (context.shared_weights if self.shared else w).gate
         ego, mean = messages

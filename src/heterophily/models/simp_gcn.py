@@ -1,14 +1,14 @@
 """SimP-GCN: the graph, the nearest neighbors by features, and the node, balanced per node."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from typing_extensions import override
 
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.core.spaces import Choice
 from heterophily.htmp.algorithms.cache import cached
 from heterophily.htmp.architecture import Architecture, Dropout
@@ -25,7 +25,7 @@ from heterophily.htmp.method import (
 )
 from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, WithSelf
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context, Dense, Sizes, init_scalar, init_uniform
+from heterophily.htmp.part import Context, Dense, Sizes, Weights, init_scalar, init_uniform
 from heterophily.htmp.transform import SharedLinear
 
 
@@ -82,8 +82,17 @@ class SimPGCN(Method):
     )
 
 
+class SimilaritySumWeights(Weights):
+    """Weights of `SimilaritySum`."""
+
+    a: nn.Parameter
+    beta: nn.Parameter
+    u: nn.Parameter
+    kappa: nn.Parameter
+
+
 @dataclass(frozen=True)
-class SimilaritySum(Combine):
+class SimilaritySum(Combine[SimilaritySumWeights]):
     """Balance of graph and features with one learned weight per node, plus the node itself.
 
     Z = s ⊙ Z_2 + (1 - s) ⊙ Z_3 + γ k ⊙ Z_1, s = sig(H a + β), k = H u + κ,
@@ -107,25 +116,34 @@ class SimilaritySum(Combine):
     symbol = "AdaAdd"
     arity = (3, 3)
 
-    def weights(self, size: Sizes) -> dict[str, nn.Parameter]:
-        """The vectors a and u (d_in), β and κ."""
-        return {
-            "a": init_uniform(1.0, size.d_in, 1),
-            "beta": init_scalar(self.score_bias_init),
-            "u": init_uniform(1.0, size.d_in, 1),
-            "kappa": init_scalar(0.0),
-        }
+    @override
+    def weights(self, size: Sizes) -> SimilaritySumWeights:
+        return SimilaritySumWeights(
+            a=init_uniform(1.0, size.d_in, 1),
+            beta=init_scalar(self.score_bias_init),
+            u=init_uniform(1.0, size.d_in, 1),
+            kappa=init_scalar(0.0),
+        )
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """The balance of graph and features, and the node itself."""
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: SimilaritySumWeights, context: Context
+    ) -> Tensor:
         ego, graph, features = messages
-        balance = torch.sigmoid(heard @ w.a + w.beta)
-        own = heard @ w.u + w.kappa
+        assert inputs is not None
+        balance = torch.sigmoid(inputs @ w.a + w.beta)
+        own = inputs @ w.u + w.kappa
         return torch.lerp(features, graph, balance) + self.ego_weight * own * ego
 
 
+class SimilarityLossWeights(Weights):
+    """Weights of `SimilarityLoss`."""
+
+    dense: Dense  # w (d, 1) and w_0
+
+
 @dataclass(frozen=True)
-class SimilarityLoss(AuxiliaryLoss):
+class SimilarityLoss(AuxiliaryLoss[SimilarityLossWeights]):
     """Squared error of predicting the similarity of features from the input of the last layer.
 
     λ mean_ij( w · |E_i - E_j| + w_0 - cos(x_i, x_j) )²
@@ -153,17 +171,19 @@ class SimilarityLoss(AuxiliaryLoss):
     n_pairs: int = 10_000
     full_graph_reason = "its loss compares pairs of nodes from all over the graph"
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """The vector w (d) and w_0."""
-        return {"dense": Dense(size.d_out, 1)}
+    @override
+    def weights(self, size: Sizes) -> SimilarityLossWeights:
+        return SimilarityLossWeights(dense=Dense(size.d_out, 1))
 
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Any) -> Tensor:
-        """λ times the mean squared error."""
+    @override
+    def __call__(
+        self, network: "Network", context: Context, nodes: Tensor, w: SimilarityLossWeights
+    ) -> Tensor:
         pairs, targets = context.graph.cached("similar pairs", lambda: similar_pairs(context.graph))
         if len(targets) > self.n_pairs:
             drawn = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)
             pairs, targets = pairs[:, drawn], targets[drawn]
-        state = context.inputs["previous"]
+        state = cast("Tensor", context.inputs["previous"])
         predicted = w.dense((state[pairs[0]] - state[pairs[1]]).abs()).squeeze(1)
         return self.weight * F.mse_loss(predicted, targets)
 

@@ -1,13 +1,13 @@
 """UGCN: one network per neighborhood (raw, second hop, features), mixed per node at the end."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from typing_extensions import override
 
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.core.spaces import Choice
 from heterophily.core.sparse import Pattern
 from heterophily.htmp.architecture import Architecture, Dropout, Head
@@ -24,7 +24,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import FeatureNeighbors, Neighborhood, WithSelf, with_diagonal
-from heterophily.htmp.part import Context, Dense, Sizes
+from heterophily.htmp.part import Context, Dense, Sizes, Weights
 from heterophily.htmp.transform import Linear
 
 
@@ -93,8 +93,15 @@ class UGCN(Method):
     )
 
 
+class AttentionSumWeights(Weights):
+    """Weights of `AttentionSum`."""
+
+    inside: Dense  # Q and q
+    v: Dense
+
+
 @dataclass(frozen=True)
-class AttentionSum(Combine):
+class AttentionSum(Combine[AttentionSumWeights]):
     """Sum with attention over channels.
 
     Z = Σ_r β_r ⊙ Z_r, β = softmax_r( v · tanh(Z_r Q + q) )
@@ -117,13 +124,15 @@ class AttentionSum(Combine):
     head: str = "linear"
     symbol = "AdaAdd"
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """Q, q and v."""
+    @override
+    def weights(self, size: Sizes) -> AttentionSumWeights:
         inside = Dense(size.d_out, self.width_inside)
-        return {"inside": inside, "v": Dense(self.width_inside, 1, bias=False)}
+        return AttentionSumWeights(inside=inside, v=Dense(self.width_inside, 1, bias=False))
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """Σ_r β_r ⊙ Z_r."""
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: AttentionSumWeights, context: Context
+    ) -> Tensor:
         states = [m.log_softmax(dim=1) for m in messages] if self.head == "none" else messages
         scores = torch.cat([w.v(torch.tanh(w.inside(z))) for z in states], dim=1)
         return weigh(states, scores.softmax(dim=1))
@@ -139,8 +148,8 @@ class CommonNeighbors(Neighborhood):
     at_least: int = 2
     symbol = "Ã_h2"
 
+    @override
     def adjacency(self, graph: Graph) -> Pattern:
-        """1[(A²)_ij ≥ n, A_ij = 0] + I."""
         from heterophily.htmp.algorithms.hops import common_neighbors
 
         return with_diagonal(common_neighbors(graph.symmetric, at_least=self.at_least))

@@ -85,8 +85,8 @@ class Structural(Neighborhood):
     max_depth: int = 2
     duplicates: bool = False
 
+    @override
     def adjacency(self, graph: Graph) -> Matrix:
-        """ω_t(u→v) = exp(-f_t(u,v)) / Σ_v' exp(-f_t(u,v')), stored at the receiver v."""
         from heterophily.htmp.algorithms.cache import cached
         from heterophily.htmp.algorithms.structural import structural_relations
 

@@ -14,7 +14,7 @@ from heterophily.htmp.architecture import Architecture, Dropout, Head, MessageAc
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import AdaptiveSum, Add, Combine, Concat, SingleChannel, WeightedAdd
 from heterophily.htmp.encoder import Embed, Encoder, Predict, RawFeatures
-from heterophily.htmp.fuse import ConcatLayers, LastLayer
+from heterophily.htmp.fuse import ConcatLayers, Fuse, LastLayer
 from heterophily.htmp.guidance import Attention, Complement, Ones, RowMean, SymmetricMean
 from heterophily.htmp.identity import expression
 from heterophily.htmp.method import CustomMethod, Method, make_method
@@ -71,7 +71,11 @@ TWO = {
     "learned": LearnedAdd(),
     "ordered": OrderedGate(n_chunks=16, shared=False),
 }
-FUSES = {"last": LastLayer(), "concat": ConcatLayers(), "adaptive": WeightedLayerSum()}
+FUSES: dict[str, Fuse] = {
+    "last": LastLayer(),
+    "concat": ConcatLayers(),
+    "adaptive": WeightedLayerSum(),
+}
 RELU: dict[str, tuple[MessageActivation, str]] = {  # message_activation and activation
     "before": ("before", "none"),
     "after": ("after", "none"),
@@ -301,7 +305,7 @@ def _combine(ask: Suggest, count: int, *, predicts: bool) -> Combine:
     return TWO[str(ask("combine_two"))] if count == 2 else MANY[str(ask("combine_many"))]
 
 
-def _fuse(ask: Suggest, encoder: str, *, wide: bool) -> LastLayer:
+def _fuse(ask: Suggest, encoder: str, *, wide: bool) -> Fuse:
     if encoder == "raw":  # Z⁰ = X is as wide as the features, and may be sparse
         return LastLayer()
     if encoder == "predict":

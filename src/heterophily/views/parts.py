@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Combine
 from heterophily.htmp.encoder import Encoder
-from heterophily.htmp.fuse import LastLayer
+from heterophily.htmp.fuse import Fuse
 from heterophily.htmp.guidance import Guidance
 from heterophily.htmp.identity import expression
 from heterophily.htmp.losses import AuxiliaryLoss
@@ -77,7 +77,7 @@ KINDS = (
     ),
     Kind(
         "FUSE",
-        LastLayer,
+        Fuse,
         "fuse={}",
         "FUSE computes the final representation from the states of all layers.",
     ),

@@ -103,7 +103,8 @@ class _BlockwiseForward:
 
         def encode(nodes: Tensor) -> list[Tensor]:
             context = self._open(sampler, nodes)
-            return [self.network.encoder_part(context.x, self.network.encoder, context)]
+            z = self.network.encoder_part(context.x, self.network.encoder, context)
+            return [cast("Tensor", z)]
 
         return self._everywhere(self.nodes, encode)[0]
 

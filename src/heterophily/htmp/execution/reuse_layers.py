@@ -49,7 +49,10 @@ def n_reusable_layers(network: Network, graph: Graph) -> int:
         evaluation = start_pass(network.eval(), graph, n).outputs[0]
         torch.set_rng_state(before)
         pairs = zip(training, evaluation, strict=True)
-        equal = [a is b or (isinstance(a, Tensor) and torch.equal(a, b)) for a, b in pairs]
+        equal = [
+            a is b or (isinstance(a, Tensor) and isinstance(b, Tensor) and torch.equal(a, b))
+            for a, b in pairs
+        ]
         shared = [*equal, False].index(False) - 1
         if shared < 1:
             return 0

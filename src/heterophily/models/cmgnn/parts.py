@@ -1,16 +1,16 @@
 """Parts of CMGNN: class prototypes as a neighborhood, their weights, and the discrimination loss."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from typing_extensions import override
 
 from heterophily.core.errors import check_option
 from heterophily.core.fused import gated_sum
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Pattern
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Combine, Messages
@@ -18,7 +18,7 @@ from heterophily.htmp.encoder import Encoder
 from heterophily.htmp.guidance import ChannelInput, Guidance, RowMean
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.neighborhoods import Neighborhood, Raw, structure_adjacency
-from heterophily.htmp.part import Context, Dense, Sizes, apply_dropout
+from heterophily.htmp.part import Context, Dense, Sizes, Weights, apply_dropout
 from heterophily.models.cmgnn.state import CompatibilityEstimate, CompatibilityState
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class CompatibilityWeights(Guidance):
         return "CompatibilityWeights has one column per class; use Prototypes()"
 
     @override
-    def operator(self, seen: ChannelInput, w: object) -> Tensor:
+    def operator(self, seen: ChannelInput, w: Weights) -> Tensor:
         weights: Tensor = seen.context.carry["prototype_weights"]
         return weights
 
@@ -109,19 +109,29 @@ class Discrimination(AuxiliaryLoss):
     requires = (CompatibilityEstimate,)
 
     @override
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: object) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Weights) -> Tensor:
         if not self.weight:
             return torch.zeros((), device=nodes.device)
         k = context.n_virtual
-        desired = context.state(CompatibilityState).compatibility @ context.representation[-k:]
+        desired = (
+            context.state(CompatibilityState).compatibility
+            @ cast("Tensor", context.representation)[-k:]
+        )
         unit = F.normalize(desired, dim=1)
         similarities = unit @ unit.T
         mean = (similarities.sum() - similarities.diagonal().sum()) / (k * (k - 1))
         return self.weight * mean
 
 
+class DegreeGatedSumWeights(Weights):
+    """Weights of `DegreeGatedSum`."""
+
+    attend: Dense  # W_att (R d + 1, R)
+    mix: Dense  # W_mix (R, R)
+
+
 @dataclass(frozen=True)
-class DegreeGatedSum(Combine):
+class DegreeGatedSum(Combine[DegreeGatedSumWeights]):
     """Sum with one learned weight per node and channel, which also depends on the degree.
 
     Z = Σ_r α_r ⊙ Z_r, α = softmax( sig([Z_1 ‖ .. ‖ Z_R ‖ d] W_att + b_att) W_mix + b_mix )
@@ -138,13 +148,19 @@ class DegreeGatedSum(Combine):
 
     symbol = "AdaAdd"
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """W_att (R d + 1, R) and W_mix (R, R), with biases."""
+    @override
+    def weights(self, size: Sizes) -> DegreeGatedSumWeights:
         r = size.n_channels
-        return {"attend": Dense(r * size.d_out + 1, r), "mix": Dense(r, r)}
+        return DegreeGatedSumWeights(attend=Dense(r * size.d_out + 1, r), mix=Dense(r, r))
 
-    def __call__(self, messages: Messages, heard: Any, w: Any, context: Context) -> Tensor:
-        """Σ_r α_r ⊙ Z_r."""
+    @override
+    def __call__(
+        self,
+        messages: Messages,
+        inputs: Features | None,
+        w: DegreeGatedSumWeights,
+        context: Context,
+    ) -> Tensor:
         attend, last = w.attend.weight[:-1], w.attend.weight[-1]
         # The column d of [Z_1 ‖ .. ‖ d] meets the last row of W_att: d ⊗ last, turned.
         offset = torch.addcmul(
@@ -170,8 +186,16 @@ def degree_column(context: Context) -> Tensor:
     return column
 
 
+class FeaturesAndStructureWeights(Weights):
+    """Weights of `FeaturesAndStructure`."""
+
+    features: Dense  # W_x (F, d)
+    structure: Dense  # W_a (N + 1, d)
+    both: Dense  # W_0 (2d, d)
+
+
 @dataclass(frozen=True)
-class FeaturesAndStructure(Encoder):
+class FeaturesAndStructure(Encoder[FeaturesAndStructureWeights]):
     """Features and adjacency matrix, each embedded and then combined.
 
     Z⁰ = relu( drop([H_x ‖ H_a]) W_0 + b_0 ), H_x = X W_x + b_x,
@@ -199,14 +223,16 @@ class FeaturesAndStructure(Encoder):
     def __post_init__(self) -> None:
         check_option("structure_dropout", self.structure_dropout, ("single", "double"))
 
-    def weights(self, size: Sizes) -> dict[str, nn.Module]:
-        """W_x (F, d), W_a (N + 1, d) and W_0 (2d, d)."""
+    @override
+    def weights(self, size: Sizes) -> FeaturesAndStructureWeights:
         d = size.d_out
-        structure = Dense(size.graph.n_nodes + 1, d)
-        return {"features": Dense(size.d_in, d), "structure": structure, "both": Dense(2 * d, d)}
+        structure = Dense(size.n_nodes + 1, d)
+        return FeaturesAndStructureWeights(
+            features=Dense(size.d_in, d), structure=structure, both=Dense(2 * d, d)
+        )
 
-    def __call__(self, x: Any, w: Any, context: Context) -> Tensor:
-        """Features and structure side by side."""
+    @override
+    def __call__(self, x: Features, w: FeaturesAndStructureWeights, context: Context) -> Tensor:
         p, training = self.dropout or 0.0, context.training
         again = p if self.structure_dropout == "double" else 0.0
         features = w.features(apply_dropout(x, again, training=training))
