@@ -1,9 +1,8 @@
 """Commands for the benchmark: run it, print its table and report, and share its records."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer import Argument, Option
@@ -22,23 +21,7 @@ PANEL = "Experiments"
 Results = Annotated[
     Path, Argument(metavar="RESULTS", help="Folder with records, or a packed .jsonl file.")
 ]
-
-
-class Format(StrEnum):
-    """Format of a table."""
-
-    text = "text"
-    md = "md"
-    latex = "latex"
-    csv = "csv"
-    json = "json"
-    html = "html"
-
-
-class Against(StrEnum):
-    """Published results to compare with."""
-
-    paper = "paper"
+Format = Literal["text", "md", "latex", "csv", "json", "html"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +140,9 @@ def table(
     kind: Annotated[
         Format | None, Option("--format", help="Format; the file extension of --out by default.")
     ] = None,
-    against: Annotated[Against | None, Option(help="Compare with published results.")] = None,
+    against: Annotated[
+        Literal["paper"] | None, Option(help="Compare with published results.")
+    ] = None,
     metric: Annotated[str, Option(help=f"One of {', '.join(METRICS)}.")] = DEFAULT_METRIC.name,
     models: Annotated[str, Option(help="Comma-separated list of methods, or `all`.")] = "all",
     datasets: Annotated[str, Option(help="Comma-separated list of datasets, or `all`.")] = "all",
@@ -185,9 +170,9 @@ def table(
     )
     plotted = None if diagram is None else save_charts([table_diagram(result)], diagram)
     if out is None:
-        print_table(result, (kind or Format.text).value)
+        print_table(result, kind or "text")
     else:
-        write_table(result, out, kind.value if kind else format_of(out))
+        write_table(result, out, kind or format_of(out))
     for path in filter(None, (out, plotted)):
         typer.echo(f"wrote {path}", err=True)
 

@@ -1,8 +1,7 @@
 """Commands for datasets and graphs: list, download, diagnose, audit, and synthesize."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from typer import Argument, Option
@@ -12,13 +11,6 @@ from heterophily.core.errors import HeterophilyError
 
 app = typer.Typer()
 PANEL = "Graphs"
-
-
-class Pattern(StrEnum):
-    """Preferences of a class for other classes."""
-
-    easy = "easy"
-    hard = "hard"
 
 
 @app.command(rich_help_panel=PANEL)
@@ -106,11 +98,11 @@ def synthesize(
         float, Option(min=0, max=1, help="Fraction of neighbors of the same class.")
     ] = 0.2,
     pattern: Annotated[
-        Pattern,
+        Literal["easy", "hard"],
         Option(
             help="Preferences for other classes: mostly two of them (`easy`), or all equally (`hard`)."
         ),
-    ] = Pattern.easy,
+    ] = "easy",
     degree: Annotated[float, Option(min=0, help="Mean number of neighbors.")] = 18,
     seed: Annotated[int, Option(help="Seed of the random edges.")] = 0,
 ) -> None:
@@ -121,6 +113,6 @@ def synthesize(
     if out.suffix != ".safetensors":
         raise HeterophilyError(f"the file must have the extension .safetensors, got {out.name!r}")
     graph = synthetic_graph(
-        open_graph(base), homophily=homophily, pattern=pattern.value, degree=degree, seed=seed
+        open_graph(base), homophily=homophily, pattern=pattern, degree=degree, seed=seed
     )
     typer.echo(f"wrote {graph.save(out)}: {graph.name}, {graph.n_edges:,} edges")

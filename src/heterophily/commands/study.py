@@ -1,10 +1,9 @@
 """The command `heterophily study NAME`. The options of a study are the fields of its dataclass."""
 
 from dataclasses import MISSING, Field, fields
-from enum import StrEnum
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
 from typer.core import TyperGroup
@@ -20,15 +19,7 @@ if TYPE_CHECKING:
     from heterophily.studies.study import Study
 
 OUT = Path("studies")
-
-
-class Format(StrEnum):
-    """Formats of figures."""
-
-    png = "png"
-    pdf = "pdf"
-    svg = "svg"
-    none = "none"
+Format = Literal["png", "pdf", "svg", "none"]
 
 
 class StudyGroup(TyperGroup):
@@ -67,7 +58,7 @@ def make_command(study: "Study[Any]") -> "Command":
     figures = Annotated[Format, typer.Option(help="Format of the figures.")]
     parameters = [
         *map(_parameter, options.values()),
-        Parameter("figures", Parameter.KEYWORD_ONLY, default=Format.png, annotation=figures),
+        Parameter("figures", Parameter.KEYWORD_ONLY, default="png", annotation=figures),
     ]
 
     def command(figures: Format, **values: object) -> None:
@@ -128,7 +119,7 @@ def _run(study: "Study[GraphOptions]", options: "GraphOptions", figures: Format)
     for line in study.summary(tables):
         typer.echo(line)
     paths = [folder / f"{name}.json" for name in tables]
-    if figures is not Format.none:
-        paths += save_figures(study.charts(tables), folder, extension=figures.value)
+    if figures != "none":
+        paths += save_figures(study.charts(tables), folder, extension=figures)
     for path in paths:
         typer.echo(f"wrote {path}", err=True)
