@@ -88,11 +88,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     network_, run_, split_, graph_
         Trained network, result of training, split, and graph.
 
-    Raises
-    ------
-    HeterophilyError
-        If a setting is unknown or invalid.
-
     Examples
     --------
     >>> from heterophily import NodeClassifier, load
@@ -253,8 +248,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.batch_size is not None:
             return evaluate(network, self._graph(graph))
         with torch.no_grad():
-            logits: Tensor = network(self._on_device(graph))
-            return logits
+            return network(self._on_device(graph))
 
     def save(self, folder: PathLike) -> Path:
         """Write weights (safetensors) and everything else (JSON) into a folder, without pickle."""

@@ -18,11 +18,8 @@ class History:
 
     def to_dict(self) -> dict[str, list[float]]:
         """Return plain data. The key of the validation scores contains the metric: `val_accuracy`."""
-        return {
-            "loss": self.loss,
-            f"val_{self.metric}": self.val_scores,
-            "seconds": self.seconds,
-        }
+        scores = {f"val_{self.metric}": self.val_scores}
+        return {"loss": self.loss, **scores, "seconds": self.seconds}
 
     @classmethod
     def from_dict(cls, values: dict[str, list[float]]) -> "History":

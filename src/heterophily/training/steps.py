@@ -66,8 +66,7 @@ class FullBatch:
         if self._last_pass is None:
             first_layers, self._first_layers = self._first_layers, None
             source = self.graph if first_layers is None else first_layers.copy(training=True)
-            logits: Tensor = self.network(source)
-            return logits
+            return self.network(source)
         logits, self.network.context = self._last_pass  # a callback may have changed the context
         return logits
 

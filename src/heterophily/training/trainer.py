@@ -101,7 +101,10 @@ class Trainer:
         self.network, self.seed, self.device = network, seed, device
         self.method, self.on_improvement = network.method, on_improvement
         self._place(graph, split, device if batch_size is None else torch.device("cpu"))
-        network.class_weights = self._class_weights() if class_weights else None
+        network.class_weights = None
+        if class_weights:
+            weights = balanced_class_weights(self.training_graph, self.nodes["train"])
+            network.class_weights = weights.to(device)
         self.metric = find_metric(metric)
         self.metric.check(self.graph.labels[self.nodes["val"]], graph.n_classes)
         self.history = History(self.metric.name)
@@ -121,9 +124,6 @@ class Trainer:
             )
         known = torch.cat([self.nodes["train"], self.nodes["val"]])
         self.training_graph = self.graph.with_labels_only(known)
-
-    def _class_weights(self) -> Tensor:
-        return balanced_class_weights(self.training_graph, self.nodes["train"]).to(self.device)
 
     def _make_step(self, batch_size: int | None, neighbors: Neighbors) -> FullBatch | MiniBatch:
         network, graph, nodes = self.network, self.training_graph, self.nodes["train"]
@@ -177,16 +177,12 @@ class Trainer:
         logits = self.step.evaluate()
         score = self.metric(logits, self.training_graph.labels, self.nodes["val"])
         if self.stopping.update(score, epoch, self.network):
-            self._update_states(logits, training_logits)
+            self.network.update_states(self.training_graph, logits, training_logits=training_logits)
             if self.on_improvement is not None:
                 self.on_improvement(epoch, self.network, logits)
         self.history.loss.append(loss)
         self.history.val_scores.append(score)
         self.history.seconds.append(time.perf_counter() - start)
-
-    def _update_states(self, logits: Tensor, training_logits: Tensor) -> None:
-        graph = self.training_graph
-        self.network.update_states(graph, logits, training_logits=training_logits)
 
     def _resume(self, checkpoint: Path | None) -> int:
         """Restore a checkpoint if there is one. Return the first epoch to run."""
