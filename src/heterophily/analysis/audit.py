@@ -65,7 +65,28 @@ class Audit:
     @property
     def findings(self) -> list[str]:
         """One phrase for each problem that should be fixed or reported."""
-        return _findings(self)
+        leaks = max(self.leaking_nodes.values(), default=0)
+        counted = {
+            "node(s) with a duplicate: equal features, label, and neighbors": self.duplicate_nodes,
+            "validation and test node(s) with a duplicate in the training set, in the worst split": leaks,
+            "node(s) without neighbors": self.isolated_nodes,
+            "stored edge(s) without their reverse": self.one_sided_edges,
+            "self-loop(s) among the stored edges": self.self_loops,
+            "node(s) without a label": self.unlabeled_nodes,
+        }
+        findings = [
+            f"{count:,} {what.replace('(s)', '' if count == 1 else 's')}"
+            for what, count in counted.items()
+            if count
+        ]
+        if self.tiny_classes:
+            tiny = ", ".join(f"{name} ({n})" for name, n in self.tiny_classes.items())
+            findings.append(f"classes with fewer than {TINY_CLASS} labeled nodes: {tiny}")
+        for name, classes in list(self.classes_missing_in_training.items())[:1]:
+            findings.append(f"no training node of class {', '.join(classes)} in split {name}")
+        if self.unequal_splits:
+            findings.append("splits of different sizes")
+        return findings
 
     def to_dict(self) -> JsonObject:
         """Return all counts and findings as plain data."""
@@ -76,15 +97,6 @@ class Audit:
 
 def audit_graph(graph: Graph) -> Audit:
     """Check a graph for duplicates, leakage between splits, tiny classes, and unusual edges.
-
-    Parameters
-    ----------
-    graph
-        Graph to check, with or without splits.
-
-    Returns
-    -------
-    Counts of potential problems; `Audit.findings` describes those that occur.
 
     Examples
     --------
@@ -171,33 +183,3 @@ def _missing_classes(graph: Graph, name: str) -> tuple[str, ...]:
 
 def _class(graph: Graph, k: int) -> str:
     return graph.class_names[k] if graph.class_names else str(k)
-
-
-def _findings(audit: Audit) -> list[str]:
-    leaks = max(audit.leaking_nodes.values(), default=0)
-    tiny = ", ".join(f"{name} ({n})" for name, n in audit.tiny_classes.items())
-    untrained = next(iter(audit.classes_missing_in_training.items()), None)
-    counted = (
-        (audit.duplicate_nodes, "node(s) with a duplicate: equal features, label, and neighbors"),
-        (
-            leaks,
-            "validation and test node(s) with a duplicate in the training set, in the worst split",
-        ),
-        (audit.isolated_nodes, "node(s) without neighbors"),
-        (audit.one_sided_edges, "stored edge(s) without their reverse"),
-        (audit.self_loops, "self-loop(s) among the stored edges"),
-        (audit.unlabeled_nodes, "node(s) without a label"),
-    )
-    findings = [f"{count:,} {_in_number(what, count)}" for count, what in counted if count]
-    if tiny:
-        findings.append(f"classes with fewer than {TINY_CLASS} labeled nodes: {tiny}")
-    if untrained:
-        name, classes = untrained
-        findings.append(f"no training node of class {', '.join(classes)} in split {name}")
-    if audit.unequal_splits:
-        findings.append("splits of different sizes")
-    return findings
-
-
-def _in_number(what: str, count: int) -> str:
-    return what.replace("(s)", "" if count == 1 else "s")
