@@ -31,20 +31,12 @@ class Dataset:
 
     Parameters
     ----------
-    name
-        Name that `load` accepts.
     format
         Name of a reader in `heterophily.data.formats`.
-    files
-        Public files with their checksums.
-    n_nodes, n_features, n_classes
-        Sizes of the graph.
     n_symmetric
         Number of entries of the symmetrized graph without self-loops; each edge counts twice.
     edge_homophily
         Fraction of the edges that connect nodes of one class, rounded to two decimals.
-    citation, license
-        Source and license of the data.
     n_stored
         Number of distinct entries in the raw file, or None if it is unknown.
     paper_counts

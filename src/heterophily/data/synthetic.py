@@ -141,12 +141,6 @@ def synthetic_graph(
         apart by their neighbors; ``"hard"`` connects it equally to all other classes.
     degree
         Mean number of neighbors.
-    seed
-        Seed of the random edges.
-
-    Returns
-    -------
-    An undirected graph.
 
     Raises
     ------
@@ -185,13 +179,6 @@ def synthetic_benchmark(
     base: Graph, *, seed: int = 0
 ) -> Iterator[tuple[tuple[str, str, str], Graph]]:
     """Generate the twelve synthetic graphs of the paper.
-
-    Parameters
-    ----------
-    base
-        Graph that provides nodes, features, labels, and splits.
-    seed
-        Seed of the random edges.
 
     Yields
     ------
