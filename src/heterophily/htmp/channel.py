@@ -1,7 +1,7 @@
-"""A_r ⊙ B_r: one message path, an operator with `@`, and which state it listens to.
+"""Channels A_r ⊙ B_r, and the operators that they become in a forward pass.
 
-A neighborhood times a guidance is a channel: `Hop(1) * RowMean()`. What it becomes in a forward pass is
-an operator: a sparse matrix, the identity, a complement I - B, a power, or anything else with `@`.
+A neighborhood times a guidance is a channel: `Hop(1) * RowMean()`. Its operator is a sparse matrix, the
+identity, a complement I - B, a power, or anything else that supports `@`.
 """
 
 import dataclasses
@@ -21,15 +21,15 @@ STATES = ("previous", "initial", "nodes", "prototypes")
 
 
 class Operator(Protocol):
-    """Anything that maps states of all nodes to messages for all nodes."""
+    """Anything that maps the messages of all senders to those of all receivers."""
 
     def __matmul__(self, state: Tensor) -> Tensor:
-        """The messages, (N, d)."""
+        """Return the aggregated messages, (N, d)."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """One neighborhood with its guidance, and the state that it hears.
+    """One neighborhood with its guidance and its input.
 
     `input`: the previous layer, the initial state Z⁰, `nodes` (a learned row per node, for structure), or
     the prototypes. `activation`: the place of the ReLU of a message, if not that of the architecture.
@@ -45,7 +45,7 @@ class Channel:
 
     @property
     def symbol(self) -> str:
-        """The guidance as the paper's table writes it beside its neighborhood: B^d of A_f is B^d_f."""
+        """The guidance in the notation of the paper's table: B^d of A_f is B^d_f."""
         hood, guidance = self.neighborhood.symbol, self.guidance.symbol
         if hood == "I" or "B" not in guidance:
             return "I"
@@ -55,7 +55,7 @@ class Channel:
         return f"{guidance}_{mark}" if mark else guidance
 
     def with_input(self, state: str) -> "Channel":
-        """The same channel, listening to another state."""
+        """Return the channel with another input."""
         return dataclasses.replace(self, input=state)
 
 

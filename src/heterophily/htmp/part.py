@@ -1,7 +1,7 @@
 """What the parts of an architecture share: sizes, weights, and what a part has access to.
 
-A part is a frozen dataclass with one verb. If it learns, `weights(size)` says which weights it needs;
-the network owns them and hands them to the verb as `w`. Symbols: N nodes, F features, K classes, d width.
+A part is a frozen dataclass with one main method. If it has learnable weights, `weights(size)` creates them; the
+network owns them and passes them to the main method as `w`. Symbols: N nodes, F features, K classes, d width.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ W = TypeVar("W", bound=nn.Module, default=Any)  # weights of a part; any kind if
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes from which a part makes its weights."""
+    """The sizes from which a part creates its weights."""
 
     graph: Graph | None  # the graph that the network is built for; none once it is built
     d_in: int
@@ -58,10 +58,10 @@ class Sizes:
 
 @dataclass
 class Context:
-    """What parts see and leave behind during one forward pass."""
+    """What parts read and write during one forward pass."""
 
     graph: Graph
-    x: Features  # X, normalised as the settings say
+    x: Features  # X, normalized by `feature_norm`
     training: bool
     shared_weights: Any  # weights that a part shares between layers
     initial: Features | None = None  # Z⁰
@@ -113,7 +113,7 @@ class Weights(nn.Module):
 
 
 class Dense(nn.Module):
-    """x W + b with W (i, o) of a named initial law; x may be sparse."""
+    """x W + b with W (i, o) and a named initialization; x may be sparse."""
 
     bias: nn.Parameter  # None without a bias
 
@@ -137,7 +137,7 @@ class Dense(nn.Module):
 
 
 def init_matrix(i: int, o: int, init: str = "glorot", *, gain: float = 1.0) -> nn.Parameter:
-    """A weight matrix (i, o): `linear` ±1/√i, `uniform_out` ±1/√o, `glorot` ±√(6/(i+o)), .."""
+    """Create a weight matrix (i, o): `linear` ±1/√i, `uniform_out` ±1/√o, `glorot` ±√(6/(i+o)), .."""
     bounds = {"linear": max(i, 1) ** -0.5, "uniform_out": o**-0.5, "glorot": (6 / (i + o)) ** 0.5}
     if init == "glorot_normal":
         return nn.Parameter(torch.randn(i, o) * gain * (2 / (i + o)) ** 0.5)
@@ -145,25 +145,25 @@ def init_matrix(i: int, o: int, init: str = "glorot", *, gain: float = 1.0) -> n
 
 
 def init_uniform(bound: float, *shape: int) -> nn.Parameter:
-    """A weight drawn uniformly from ±bound."""
+    """Create a weight, uniform in ±bound."""
     return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
 
 
 def init_scalar(value: float) -> nn.Parameter:
-    """A learned number."""
+    """Create a learned number."""
     return nn.Parameter(torch.tensor(float(value)))
 
 
 def init_bias(i: int, o: int, init: str) -> nn.Parameter:
-    """A bias (o) beside a matrix (i, o): `linear` and `uniform_out` as the matrix, else zero."""
-    if init == "glorot_row":  # drawn as a (1, o) matrix
+    """Create a bias (o) of a matrix (i, o): `linear` and `uniform_out` like the matrix, otherwise zero."""
+    if init == "glorot_row":  # initialized like a (1, o) matrix
         return nn.Parameter(init_matrix(1, o).detach()[0])
     bounds = {"linear": max(i, 1) ** -0.5, "uniform_out": o**-0.5}
     return nn.Parameter(torch.empty(o).uniform_(-1, 1) * bounds.get(init, 0.0))
 
 
 def apply_dropout(state: X, rate: float | None, *, training: bool) -> X:
-    """drop_p: inverted dropout while training, on stored entries if the state is sparse."""
+    """Apply inverted dropout in training, to stored entries if the state is sparse."""
     if not training or not rate:
         return state
     dropped = state.dropout(rate) if isinstance(state, Matrix) else dropout(state, rate)

@@ -1,8 +1,8 @@
-"""Some nodes of a graph with drawn rows of its neighborhoods: what a batch of message passing sees.
+"""Batches: some nodes of a graph with sampled rows of its neighborhoods.
 
-A row of A_r has d entries beside the node itself; k of them are drawn and count (d/k)-fold, so that the drawn
-row estimates the whole one without bias: E[A'] = A_r. Where all are kept, A' = A_r. Normalisers come from the
-whole graph. Parts run on a sample as on any graph.
+A row of A_r has d entries in addition to the node itself. A batch samples k of them with weight d/k, so that the
+sampled row is an unbiased estimate: E[A'] = A_r. If all entries are retained, A' = A_r. Degrees come from the
+full graph. Parts process a batch like any graph.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -20,19 +20,17 @@ from heterophily.core.sparse import Matrix, Pattern, segment_sum
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampledMatrix(Matrix):
-    """A': drawn rows of a neighborhood, with the sums of the whole rows; values = weights · importance."""
+    """A': sampled rows of a neighborhood, with the sums of the full rows; values = weights · sampling_weight."""
 
     sums: Tensor  # row sums of A_r at the receivers, (n,)
     sender_sums: Tensor  # the same at the senders, one per column
-    degrees: Tensor  # entries of the whole rows, (n,)
-    weights: Tensor | None = None  # of A_r at the drawn entries, if it has any, (m,)
-    sampling_weight: Tensor | None = None  # d/k, (m,); none where all entries were kept
-    columns_are_batch_nodes: bool = (
-        True  # whether the columns are the nodes of the sample, not those of the whole graph
-    )
+    degrees: Tensor  # entries of the full rows, (n,)
+    weights: Tensor | None = None  # of A_r at the sampled entries, if it has any, (m,)
+    sampling_weight: Tensor | None = None  # d/k, (m,); None if all entries were retained
+    columns_are_batch_nodes: bool = True  # False if the columns are the nodes of the full graph
 
     def with_empty_rows(self, count: int) -> "SampledMatrix":
-        """With `count` more nodes that hear nobody and are heard by nobody."""
+        """Return the matrix with `count` more nodes without neighbors."""
         columns_are_batch_nodes = self.columns_are_batch_nodes
         sums, degrees = (pad(t, count) for t in (self.sums, self.degrees))
         senders = pad(self.sender_sums, count) if columns_are_batch_nodes else self.sender_sums
@@ -42,7 +40,7 @@ class SampledMatrix(Matrix):
 
 @dataclass(frozen=True, eq=False)
 class RowSource:
-    """A neighborhood of the whole graph, from which rows are taken."""
+    """A neighborhood of the full graph, from which rows are sampled."""
 
     pattern: Pattern
     weights: Tensor | None
@@ -50,14 +48,14 @@ class RowSource:
 
     @classmethod
     def of(cls, adjacency: Pattern | Matrix) -> "RowSource":
-        """The rows of an indicator, with or without weights."""
+        """Return the rows of an adjacency matrix, with or without weights."""
         if isinstance(adjacency, Matrix):
             sums = segment_sum(adjacency.pattern, adjacency.values)
             return cls(adjacency.pattern, adjacency.values, sums)
         return cls(adjacency, None, adjacency.degrees.to(torch.get_default_dtype()))
 
     def all_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        """All entries of the rows, one row after the other, and how many each has."""
+        """Return all entries of the rows, one row after the other, and their number per row."""
         starts = self.pattern.indptr.index_select(0, nodes).long()
         counts = self.pattern.indptr.index_select(0, nodes + 1).long() - starts
         return concatenated_ranges(starts, counts), counts
@@ -72,7 +70,7 @@ class RowSource:
         senders: Tensor | None = None,
         sampling_weight: Tensor | None = None,
     ) -> SampledMatrix:
-        """The entries as a matrix with `columns` for senders, which are all nodes if not named."""
+        """Return the entries as a matrix whose columns are the `senders`, or all nodes."""
         indptr = torch.zeros(len(counts) + 1, dtype=torch.long)
         torch.cumsum(counts, 0, out=indptr[1:])
         width = self.pattern.n_columns if senders is None else len(senders)
@@ -94,9 +92,9 @@ class RowSource:
 
 
 class Batch(Graph):
-    """A graph of n of the nodes of a whole one, seeds first; `extra` more are not nodes but prototypes.
+    """Some nodes of a full graph, seeds first, then `n_virtual` virtual nodes.
 
-    Features are gathered when a part asks for them. Nothing is validated: the whole graph was.
+    Features are gathered when a part reads them. Nothing is validated, because the full graph was.
     """
 
     nodes: Tensor  # (n,)
@@ -133,7 +131,7 @@ class Batch(Graph):
 
     @cached_property
     def features(self) -> Features:
-        """X of the nodes, then of the prototypes."""
+        """X of the nodes, then of the virtual nodes."""
         return self.__dict__["_gather"]()
 
     @cached_property
@@ -143,19 +141,19 @@ class Batch(Graph):
 
     @property
     def symmetric(self) -> Pattern:
-        """Refused: a part that wants it would take the sample for the graph."""
+        """Raise an error, because the batch has only sampled rows."""
         raise HeterophilyError(
-            "a batch has no whole adjacency; a part must ask for neighborhoods with adjacency_of"
+            "a batch has no full adjacency matrix; use adjacency_of(neighborhood, graph) in the part"
         )
 
     @property
     def degrees(self) -> Tensor:
-        """Number of neighbors of each node in the whole graph, (n,), and 0 for what is no node."""
+        """Number of neighbors of each node in the full graph, (n,), and 0 for virtual nodes."""
         found = self.full_graph.degrees.index_select(0, self.nodes)
         return pad(found.to(self.labels.device), self.n_virtual)
 
     def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        """A drawn neighborhood, or what depends on this sample alone, computed once."""
+        """Return a sampled neighborhood, or a value of this batch that is computed once."""
         return self.sampled[key] if key in self.sampled else super().cached(key, compute)
 
     def with_virtual_nodes(
@@ -173,7 +171,7 @@ class Batch(Graph):
         )
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same sample on another device; node numbers stay where the whole graph is."""
+        """Return the batch on another device; node ids stay on the device of the full graph."""
         if self.labels.device == torch.device(device):
             return self
         drawn = {key: _moved(rows, device) for key, rows in self.sampled.items()}
@@ -186,7 +184,7 @@ def full_graph_of(graph: Graph) -> Graph:
 
 
 def global_node_ids(graph: Graph) -> Tensor | None:
-    """The numbers that the nodes of a sample have in the whole graph; None for a whole graph."""
+    """Return the ids of the nodes of a batch in the full graph; None for a full graph."""
     return graph.nodes.to(graph.labels.device) if isinstance(graph, Batch) else None
 
 
@@ -214,16 +212,16 @@ def stack_rows(x: Features, rows: Tensor) -> Features:
 
 
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:
-    """starts[0], starts[0] + 1, .. counts[0] numbers, then those of the next, and so on."""
+    """Return starts[i], .., starts[i] + counts[i] - 1 for all i, concatenated."""
     ends = counts.cumsum(0)
     shift = (starts - ends + counts).repeat_interleave(counts)
     return shift.add_(torch.arange(len(shift)))
 
 
 def without_replacement(sizes: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """`count` different numbers below each of the sizes, all equally likely, (len(sizes), count).
+    """Sample `count` different numbers below each size with equal probability, (len(sizes), count).
 
-    Floyd: for j = size - count, .., size - 1 take a number up to j, or j itself if that was taken before.
+    Floyd's algorithm: for j = size - count, .., size - 1, sample a number up to j; if it was sampled before, use j.
     """
     chosen = torch.empty(len(sizes), count, dtype=torch.long)
     for step in range(count):
@@ -236,7 +234,7 @@ def without_replacement(sizes: Tensor, count: int, generator: torch.Generator) -
 
 
 def rows_of(features: Features, nodes: Tensor) -> Features:
-    """Some rows of X, sparse if X is."""
+    """Return some rows of X, sparse if X is."""
     if not isinstance(features, Matrix):
         return features.index_select(0, nodes)
     entries, counts = RowSource(features.pattern, None, features.values).all_of(nodes)
@@ -248,12 +246,12 @@ def rows_of(features: Features, nodes: Tensor) -> Features:
 
 
 def pad(values: Tensor, count: int) -> Tensor:
-    """The values and `count` zeros."""
+    """Append `count` zeros."""
     return torch.cat([values, values.new_zeros(count)]) if count else values
 
 
 def pad_pattern(pattern: Pattern, count: int, *, columns_are_batch_nodes: bool) -> Pattern:
-    """The pattern with `count` empty rows, and columns if it is square."""
+    """Append `count` empty rows, and columns if the columns are the nodes of the batch."""
     indptr = torch.cat([pattern.indptr, pattern.indptr[-1:].expand(count)])
     return Pattern(
         indptr, pattern.indices, pattern.n_columns + (count if columns_are_batch_nodes else 0)

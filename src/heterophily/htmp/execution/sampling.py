@@ -1,8 +1,8 @@
-"""Draw samples of a graph: seeds, some of their neighbors, some of theirs, for given channels.
+"""Sample batches of a graph: seeds, some of their neighbors, and so on, for given channels.
 
-Rows are drawn for all nodes of a hop at once: k of d neighbors without replacement by Floyd's algorithm, in
-O(k²) per node however large d is, or by PyTorch Geometric's compiled sampler where it is installed. A node
-itself, where it is among its neighbors, is always kept.
+All nodes of a hop are sampled together: k of d neighbors without replacement by Floyd's algorithm, in O(k²) per
+node for any d, or by the compiled sampler of PyTorch Geometric if it is installed. If a node is its own neighbor,
+that entry is always retained.
 """
 
 from collections.abc import Hashable, Sequence
@@ -26,21 +26,21 @@ from heterophily.htmp.execution.batch import (
 )
 from heterophily.htmp.neighborhoods import Neighborhood, adjacency_of, structure_key
 
-Fanout = int | None  # neighbors to draw in a hop; None: all
-Neighbors = Sequence[int] | str  # one number per hop, the last one repeated; or `all`
+Fanout = int | None  # neighbors to sample in a hop; None for all
+Neighbors = Sequence[int] | str  # one number per hop, of which the last is repeated, or `all`
 NEIGHBORS = (10, 5, 2, 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """One neighborhood of the whole graph, or several with the same entries."""
+    """One neighborhood of the full graph, or several with the same entries."""
 
     keys: tuple[Neighborhood, ...]
     rows: RowSource
 
     @cached_property
     def self_positions(self) -> Tensor:
-        """Where in its row the entry of the node itself stands, -1 if nowhere, (N,)."""
+        """Position of a node in its own row, or -1, (N,)."""
         pattern = self.rows.pattern
         found = torch.full((pattern.shape[0],), -1)
         at = (pattern.rows == pattern.indices).nonzero().squeeze(1)
@@ -49,13 +49,13 @@ class Relation:
 
     @cached_property
     def compiled(self) -> Any:
-        """PyTorch Geometric's sampler of this neighborhood, None where it is not installed."""
+        """PyTorch Geometric's sampler of this neighborhood; None if it is not installed."""
         return compiled_sampler(self.rows.pattern)
 
     def draw(
         self, nodes: Tensor, fanout: Fanout, generator: torch.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Entries of the rows of the nodes, row after row, how many each has, and what each stands for."""
+        """Return sampled entries row by row, their number per row, and the weight d/k of each entry."""
         if fanout is None:
             entries, counts = self.rows.all_of(nodes)
             return entries, counts, torch.ones(len(entries))
@@ -89,7 +89,7 @@ class Relation:
         fanout: int,
         generator: torch.Generator,
     ) -> Tensor:
-        """`fan` entries other than the node's own of each row that has more, (rows, fan)."""
+        """Sample `fanout` entries, except that of the node itself, of each row that has more, (rows, fanout)."""
         if self.compiled is not None and not bool((own[many] >= 0).any()):
             return self.compiled(nodes[many], fanout)
         chosen = without_replacement(others[many], fanout, generator)
@@ -99,7 +99,7 @@ class Relation:
 
 
 class Sampler:
-    """Draws samples for an architecture from a graph, which stays on the CPU."""
+    """Samples batches for an architecture from a graph, which stays on the CPU."""
 
     def __init__(self, graph: Graph, channels: Sequence[Channel], structure: Any = None) -> None:
         self.graph = graph
@@ -111,7 +111,7 @@ class Sampler:
         self._place = torch.full((graph.n_nodes,), -1, dtype=torch.int)
 
     def _grouped(self, hoods: Sequence[Neighborhood]) -> list[Relation]:
-        """Neighborhoods with the same entries are drawn together, as parts that share them expect."""
+        """Group neighborhoods with the same entries, which are sampled together."""
         found: dict[int, tuple[Any, list[Neighborhood]]] = {}
         for hood in dict.fromkeys(hoods):
             adjacency = adjacency_of(hood, self.graph)
@@ -126,7 +126,7 @@ class Sampler:
         *,
         n_inputs: int | None = None,
     ) -> Batch:
-        """The seeds, what they hear in as many hops as there are fans, and the rows in between.
+        """Sample a batch with the seeds and their neighbors, one hop per fanout.
 
         Structure is an input of all nodes, or of the first `n_inputs` only.
         """
@@ -157,12 +157,12 @@ class Sampler:
         return Batch(self.graph, every, drawn)
 
     def _new(self, entries: Sequence[Tensor], count: int) -> Tensor:
-        """The nodes at the entries that were not reached before, numbered from `count` on."""
+        """Return the nodes of the entries that were not reached before, numbered from `count`."""
         pairs = zip(self.relations, entries, strict=True)
         columns = torch.cat([r.rows.pattern.indices.index_select(0, e) for r, e in pairs])
         if 16 * len(columns) < len(self._place):
             fresh = columns[self._place.index_select(0, columns) < 0].unique().long()
-        else:  # a look at all nodes is cheaper than sorting
+        else:  # checking all nodes is cheaper than sorting
             reached = torch.zeros(len(self._place), dtype=torch.bool)
             reached[columns.long()] = True
             fresh = (reached & (self._place < 0)).nonzero().squeeze(1)
@@ -170,7 +170,7 @@ class Sampler:
         return fresh
 
     def _matrix(self, relation: Relation, nodes: Tensor, hops: Any, *, whole: bool) -> Any:
-        """A' on all nodes; those of the last hop hear nobody."""
+        """Return A' on all nodes; nodes of the last hop have no neighbors."""
         none = torch.zeros(0, dtype=torch.long)
         parts = zip((none, none, torch.zeros(0)), *hops, strict=True)
         entries, counts, sampling_weight = (torch.cat(part) for part in parts)
@@ -186,7 +186,7 @@ class Sampler:
 
 
 def compiled_sampler(pattern: Pattern) -> Any:
-    """PyTorch Geometric's sampler over the entries of a pattern, if pyg-lib or torch-sparse is there."""
+    """Return PyTorch Geometric's sampler of a pattern, if pyg-lib or torch-sparse is installed."""
     try:
         from torch_geometric.data import Data
         from torch_geometric.sampler import NeighborSampler, NodeSamplerInput
@@ -210,12 +210,12 @@ def compiled_sampler(pattern: Pattern) -> Any:
 
 
 def fanouts_per_hop(neighbors: Neighbors, hops: int) -> list[Fanout]:
-    """How many neighbors each hop draws."""
+    """Return the number of neighbors to sample in each hop."""
     if neighbors == "all":
         return [None] * hops
     if isinstance(neighbors, str) or not neighbors or any(int(n) < 1 for n in neighbors):
         raise HeterophilyError(
-            f"neighbors must be positive numbers, one per hop, such as 10,5, or all; got {neighbors!r}"
+            f"neighbors must be positive integers, one per hop, for example 10,5, or all, got {neighbors!r}"
         )
     fanouts = [int(n) for n in neighbors]
     return [fanouts[min(hop, len(fanouts) - 1)] for hop in range(hops)]
