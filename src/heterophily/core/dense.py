@@ -19,12 +19,9 @@ from heterophily.core.types import AutogradContext
 if TYPE_CHECKING:
     from heterophily.core.sparse import Matrix
 
-# Numbers of columns of W for which MKL is slow.
-NARROW_COLUMNS = range(2, 16)
-# Number of rows of Wᵀ from which the product is fast; narrower weights are padded with zeros.
-MIN_ROWS = 4
-# With fewer multiplications, the setup of oneDNN takes longer than it saves.
-MIN_ONEDNN_MULTIPLICATIONS = 2**20
+NARROW_COLUMNS = range(2, 16)  # of W for which MKL is slow
+MIN_ROWS = 4  # of Wᵀ from which the product is fast; narrower weights are padded with zeros
+MIN_ONEDNN_MULTIPLICATIONS = 2**20  # below, the setup of oneDNN takes longer than it saves
 
 
 def product(state: "Tensor | Matrix", weight: Tensor, bias: Tensor | None = None) -> Tensor:

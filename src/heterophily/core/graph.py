@@ -187,10 +187,10 @@ class Graph:
     @cached_property
     def structure_checksum(self) -> str:
         """SHA-256 of edges and features, independent of the labels."""
-        sparse = self.features if isinstance(self.features, Matrix) else None
-        patterns = [self.adjacency] if sparse is None else [self.adjacency, sparse.pattern]
+        patterns, values = [self.adjacency], self.features
+        if isinstance(values, Matrix):
+            patterns, values = [self.adjacency, values.pattern], values.values
         arrays = [array.long() for p in patterns for array in (p.indptr, p.indices)]
-        values = self.features.values if isinstance(self.features, Matrix) else self.features
         return _sha256(f"{self.n_nodes} {self.n_features} {len(patterns)}", [*arrays, values])
 
     def with_labels_only(self, nodes: Tensor) -> "Graph":

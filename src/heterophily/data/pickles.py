@@ -34,14 +34,7 @@ ALLOWED: dict[tuple[str, str], Callable[..., object]] = {
     ("scipy.sparse._csr", "csr_matrix"): sp.csr_matrix,
 }
 # Exceptions that a truncated or malicious pickle raises while it is read.
-READ_ERRORS = (
-    pickle.UnpicklingError,
-    EOFError,
-    LookupError,
-    AttributeError,
-    TypeError,
-    ValueError,
-)
+READ_ERRORS = (pickle.UnpicklingError, EOFError, LookupError, AttributeError, TypeError, ValueError)
 
 
 class _Unpickler(pickle.Unpickler):

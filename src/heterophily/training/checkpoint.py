@@ -82,10 +82,7 @@ def load_checkpoint(path: Path, *, key: str) -> Checkpoint | None:
 
 
 def restore(
-    content: Checkpoint,
-    network: Network,
-    optimizers: Sequence[Optimizer],
-    stopping: EarlyStopping,
+    content: Checkpoint, network: Network, optimizers: Sequence[Optimizer], stopping: EarlyStopping
 ) -> History:
     """Restore everything in place, including the random generators. Return the history."""
     network.load_state_dict(content["network"])
