@@ -47,8 +47,6 @@ class Diagnosis:
 
     Attributes
     ----------
-    name, n_nodes, n_features, n_classes, n_labeled, class_names
-        Name and sizes of the graph.
     n_edges, n_edges_symmetric
         Number of distinct directed edges as stored, including self-loops, and number of entries of
         the symmetrized graph, which has each edge twice.
@@ -67,8 +65,6 @@ class Diagnosis:
     neighborhood_accuracy, feature_accuracy, largest_class
         How often the classes of its neighbors, a linear classifier of its features, and guessing
         the largest class predict the class of a node. `feature_accuracy` is None without features.
-    audit
-        Potential problems of the data.
 
     Examples
     --------
@@ -282,13 +278,10 @@ def _feature_accuracy(graph: Graph) -> float | None:
 
     if graph.n_features == 0 or int(graph.labeled.sum()) < 4:
         return None
-    nodes = np.random.default_rng(0).permutation(np.flatnonzero(graph.labeled.numpy()))[
-        :MAX_SAMPLED_NODES
-    ]
-    features = graph.features
-    sparse = isinstance(features, Matrix)
+    shuffled = np.random.default_rng(0).permutation(np.flatnonzero(graph.labeled.numpy()))
+    nodes, features = shuffled[:MAX_SAMPLED_NODES], graph.features
     x = features.to_scipy() if isinstance(features, Matrix) else features.numpy()
-    model = make_pipeline(Normalizer() if sparse else StandardScaler(), RidgeClassifier())
+    model = make_pipeline(Normalizer() if graph.is_sparse else StandardScaler(), RidgeClassifier())
     scores = cross_val_score(model, x[nodes], graph.labels.numpy()[nodes], cv=KFold(2))
     return float(scores.mean())
 
