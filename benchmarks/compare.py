@@ -24,6 +24,11 @@ import torch
 from heterophily import load
 from heterophily.training.trainer import train
 torch.set_num_threads(1)
+try:  # as the library's worker processes do
+    from heterophily.core.machine import prepare_process
+    prepare_process(1)
+except ImportError:  # older versions do this while they train
+    pass
 model, name, epochs, settings = json.loads(sys.argv[1])
 graph = load(name)
 split = next(iter(graph.splits.values()))
