@@ -7,7 +7,7 @@ APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recomm
 
 .PHONY: help demo test lint types install browser clean
 help:
-	@echo "make demo    diagnose a bundled graph, compare five methods on it, and write a report (offline)"
+	@echo "make demo    diagnose a bundled graph, compare five methods on it, and write a report"
 	@echo "make test    run the linter, the type checker, and the tests, as continuous integration does"
 	@echo "make clean   remove .venv, the demo, and caches"
 
