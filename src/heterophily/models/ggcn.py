@@ -247,10 +247,10 @@ class DecayedResidualWeights(Weights):
 
 @dataclass(frozen=True)
 class DecayedResidual(Skip[DecayedResidualWeights]):
-    """P ← P + c_l drop_p(elu(q)), c_2 = 1, c_l = ln(η / l^e + 1): layer l hears P, not q (GGCN).
+    """P ← P + c_l drop_p(elu(q)), c_2 = 1, c_l = ln(η / l^e + 1): P is the input of layer l.
 
-    P starts as elu(x W_0 + b_0) and the first layer hears x itself. Without decay all c_l are 1.
-    P is first heard by layer 2, so a network has at least two.
+    P starts as elu(x W_0 + b_0), and the input of the first layer is x. Without decay, all c_l are 1.
+    Layer 2 is the first to use P, so a network has at least two layers.
     """
 
     rate: float = 1.0  # η
