@@ -149,46 +149,23 @@ class Concat(Combine):
 
     Z = [Z_1 ‖ .. ‖ Z_R]
 
-    Parameters
-    ----------
-    last
-        `concat`, or `mean` for the mean of all messages in the last layer.
-
     Examples
     --------
     >>> Concat().symbol
     'Cat'
     """
 
-    last: str = "concat"
     symbol = "Cat"
     keeps_width = False
 
-    @property
-    @override
-    def keeps_width_in_last_layer(self) -> bool:
-        return self.last == "mean"
-
-    def _averages(self, layer: int, n_layers: int) -> bool:
-        return self.last == "mean" and layer == n_layers
-
-    @override
-    def weights(self, size: Sizes) -> Weights:
-        return (
-            Weights(mean=nn.Identity()) if self._averages(size.layer, size.n_layers) else Weights()
-        )
-
     @override
     def width(self, size: Sizes) -> int:
-        wide = 1 if self._averages(size.layer, size.n_layers) else size.n_channels
-        return size.d_out * wide
+        return size.d_out * size.n_channels
 
     @override
     def __call__(
         self, messages: Messages, inputs: Features | None, w: Weights, context: Context
     ) -> Tensor:
-        if hasattr(w, "mean"):
-            return torch.stack(list(messages)).mean(dim=0)
         return torch.cat(list(messages), dim=1)
 
 

@@ -19,7 +19,6 @@ from typing_extensions import override
 
 from heterophily.core.dense import product
 from heterophily.core.dropout import dropout
-from heterophily.core.errors import check_option
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
 from heterophily.htmp.channel import (
@@ -31,7 +30,7 @@ from heterophily.htmp.channel import (
 )
 from heterophily.htmp.execution.batch import SampledMatrix
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood
-from heterophily.htmp.part import Context, Sizes, W, Weights, init_uniform
+from heterophily.htmp.part import Context, Sizes, W, Weights
 
 MAX_ATTENTION_VALUES = (
     2**24
@@ -234,26 +233,20 @@ class Attention(Guidance[AttentionWeights]):
     """
 
     slope: float = 0.2
-    aggregate: str = "sum"
     supports_heads = weight_per_column = True
-    init: str = "heads"
     depends_on = "messages"
     symbol = "B^aw"
-
-    def __post_init__(self) -> None:
-        check_option("aggregate", self.aggregate, ("sum", "mean"))
-        check_option("init", self.init, ("heads", "column", "relation"))
 
     @override
     def weights(self, size: Sizes) -> AttentionWeights:
         heads, d = size.heads, size.d_out
-        if self.init == "relation":
-            bound = (6 / (size.n_channels - 1 + 2 * d)) ** 0.5
-            return AttentionWeights(**{name: init_uniform(bound, heads, d) for name in ("r", "s")})
-        spread = 2**0.5 * (2 / (d + (heads * d if self.init == "heads" else 1))) ** 0.5
-        return AttentionWeights(
-            **{name: nn.Parameter(spread * torch.randn(heads, d)) for name in ("r", "s")}
-        )
+        spread = 2**0.5 * (2 / (d + self._n_outputs(size))) ** 0.5
+        r, s = (nn.Parameter(spread * torch.randn(heads, d)) for _ in range(2))
+        return AttentionWeights(r=r, s=s)
+
+    def _n_outputs(self, size: Sizes) -> int:
+        """Return the number of outputs for the Glorot initialization."""
+        return size.heads * size.d_out
 
     @override
     def operator(self, seen: ChannelInput, w: AttentionWeights) -> Operator:
@@ -278,9 +271,6 @@ class Attention(Guidance[AttentionWeights]):
         share = edge_softmax(seen.pattern, scores)
         if seen.weights is not None:
             share = share * seen.weights
-        if self.aggregate == "mean":
-            degrees = seen.degrees.to(share.dtype).clamp_min(1)
-            share = share / degrees.index_select(0, seen.pattern.rows)
         return share
 
 

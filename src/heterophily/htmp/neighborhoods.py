@@ -120,11 +120,7 @@ class Hop(Neighborhood):
     """
 
     k: int = 2
-    rule: str = "strict"
     limit: int = 0
-
-    def __post_init__(self) -> None:
-        check_option("second_hop", self.rule, ("strict", "thresholded"))
 
     @property
     @override
@@ -141,7 +137,7 @@ class Hop(Neighborhood):
         from heterophily.htmp.algorithms.hops import k_hop, second_hop
 
         if self.k == 2:
-            return second_hop(graph.symmetric, rule=self.rule, limit=self.limit)
+            return second_hop(graph.symmetric, limit=self.limit)
         return graph.symmetric if self.k == 1 else k_hop(graph.symmetric, self.k)
 
 

@@ -95,8 +95,6 @@ class Linear(Transform):
         How to merge heads: `concat` or `mean`. The last layer always uses the mean.
     init_per_head
         Whether to initialize each head separately.
-    kernel_merge
-        `add`, or `parity` for half the width in all channels but the first if the width is even.
     gain
         Factor for the initialization.
 
@@ -114,13 +112,11 @@ class Linear(Transform):
     n_heads_last_layer: int | None = None
     merge: str = "concat"
     init_per_head: bool = False
-    kernel_merge: str = "add"
     gain: float = 1.0
     keeps_width = False
 
     def __post_init__(self) -> None:
         check_option("head_merge", self.merge, ("concat", "mean"))
-        check_option("kernel_merge", self.kernel_merge, ("add", "parity"))
 
     @property
     @override
@@ -153,8 +149,7 @@ class Linear(Transform):
         return Weights(**found)
 
     def _columns(self, size: Sizes, r: int) -> int:
-        halves = self.kernel_merge == "parity" and r > 0 and size.d_out % 2 == 0
-        return size.d_out // 2 if halves else size.d_out * max(self.heads(size), 1)
+        return size.d_out * max(self.heads(size), 1)
 
     def _averages(self, size: Sizes) -> bool:
         return self.heads(size) > 0 and (size.is_last or self.merge == "mean")

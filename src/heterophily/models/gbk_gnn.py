@@ -63,6 +63,7 @@ class GBKGNN(Method):
 
     @override
     def architecture(self) -> Architecture:
+        linear = ParityLinear if self.kernel_merge == "parity" else Linear
         neighbors = Raw(self_loops=self.gate_self_loops)
         return Architecture(
             channels=(
@@ -71,11 +72,10 @@ class GBKGNN(Method):
                 neighbors * Gate(other=True, heterophilous_message=self.hetero_message),
             ),
             combine=Add(),
-            transform=Linear(
+            transform=linear(
                 init=("linear", "glorot", "glorot"),
                 bias_init="linear",
                 bias_channels=(1, 2),
-                kernel_merge=self.kernel_merge,
             ),
             dropout=Dropout(layer=self.dropout),
             losses=(GateLoss(self.gate_weight, self.gate_target, self.gate_loss),),
@@ -222,3 +222,20 @@ class GateLoss(AuxiliaryLoss):
         if self.form == "binary":
             return F.binary_cross_entropy(gate, target.to(gate.dtype))
         return F.softplus(torch.where(target, 1 - 2 * gate, 2 * gate - 1)).mean()
+
+
+@dataclass(frozen=True)
+class ParityLinear(Linear):
+    """Linear maps to half the width in all channels but the first, if the width is even.
+
+    U_1 = Z W_1, U_r = Z W_r + b_r with d/2 columns
+
+    Examples
+    --------
+    >>> ParityLinear().bias
+    'after'
+    """
+
+    @override
+    def _columns(self, size: Sizes, r: int) -> int:
+        return size.d_out // 2 if r > 0 and size.d_out % 2 == 0 else super()._columns(size, r)

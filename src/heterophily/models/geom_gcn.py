@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
+from torch import Tensor, nn
 from typing_extensions import override
 
 from heterophily.core.errors import check_option
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.core.spaces import Choice
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.architecture import Architecture
-from heterophily.htmp.combine import Concat
+from heterophily.htmp.combine import Concat, Messages
 from heterophily.htmp.guidance import (
     ChannelInput,
     FixedGuidance,
@@ -30,7 +31,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood, adjacency_of
-from heterophily.htmp.part import Weights
+from heterophily.htmp.part import Context, Sizes, Weights
 from heterophily.htmp.transform import Linear
 
 RELATIONS = tuple((space, quadrant) for space in ("graph", "latent") for quadrant in range(4))
@@ -63,7 +64,7 @@ class GeomGCN(Method):
         relations = (Geometric(space, quadrant, self.overlap) for space, quadrant in RELATIONS)
         return Architecture(
             channels=(*(relation * mean for relation in relations), Ego() * mean),
-            combine=Concat(last="mean"),
+            combine=ConcatThenMean(),
             transform=Linear(bias="none"),
         )
 
@@ -147,3 +148,34 @@ def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pat
     key = f"geometric {overlap}"
     stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))
     return {(k.split(".")[0], int(k.split(".")[1])): p for k, p in stored.items()}
+
+
+@dataclass(frozen=True)
+class ConcatThenMean(Concat):
+    """Concatenation of all messages, and their mean in the last layer.
+
+    Z^l = [Z_1 ‖ .. ‖ Z_R], Z^L = (Z_1 + .. + Z_R) / R
+
+    Examples
+    --------
+    >>> ConcatThenMean().symbol
+    'Cat'
+    """
+
+    keeps_width_in_last_layer = True
+
+    @override
+    def weights(self, size: Sizes) -> Weights:
+        return Weights(mean=nn.Identity()) if size.is_last else Weights()  # marks the last layer
+
+    @override
+    def width(self, size: Sizes) -> int:
+        return size.d_out if size.is_last else super().width(size)
+
+    @override
+    def __call__(
+        self, messages: Messages, inputs: Features | None, w: Weights, context: Context
+    ) -> Tensor:
+        if hasattr(w, "mean"):
+            return torch.stack(list(messages)).mean(dim=0)
+        return super().__call__(messages, inputs, w, context)

@@ -1,10 +1,14 @@
 """H2GCN: separate messages from the first and the second hop, with the states of all layers."""
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from typing_extensions import override
 
+from heterophily.core.graph import Graph
 from heterophily.core.spaces import Choice
+from heterophily.core.sparse import Pattern
+from heterophily.htmp.algorithms.hops import second_hop
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import Concat
 from heterophily.htmp.encoder import Embed
@@ -50,7 +54,8 @@ class H2GCN(Method):
 
     @override
     def architecture(self) -> Architecture:
-        second = Hop(2, self.second_hop, self.second_hop_limit)
+        hop = ThresholdedHop if self.second_hop == "thresholded" else Hop
+        second = hop(2, self.second_hop_limit)
         return Architecture(
             encoder=Embed(activation=self.activation, bias=False, init="glorot"),
             channels=(Hop(1) * SymmetricMean(), second * SymmetricMean()),
@@ -76,3 +81,20 @@ class H2GCN(Method):
             "ReLUs after propagation are omitted, because a non-negative state stays non-negative."
         ),
     )
+
+
+@dataclass(frozen=True)
+class ThresholdedHop(Hop):
+    """Second hop of the reference implementation, which retains some edges of the graph.
+
+    (A_r)_ij = 1[dist(i, j) = 2], and some edges, selected by a threshold
+
+    Examples
+    --------
+    >>> ThresholdedHop(2).symbol
+    'A_h2'
+    """
+
+    @override
+    def adjacency(self, graph: Graph) -> Pattern:
+        return second_hop(graph.symmetric, rule="thresholded", limit=self.limit)

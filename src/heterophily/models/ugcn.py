@@ -53,7 +53,7 @@ class UGCN(Method):
 
     @override
     def architecture(self) -> Architecture:
-        p, attention = self.dropout, Attention(init="column")
+        p, attention = self.dropout, ColumnAttention()
         nearest = FeatureNeighbors(
             self.n_neighbors, weighted=False, with_self=True, pairs=self.knn_pairs
         )
@@ -153,3 +153,20 @@ class CommonNeighbors(Neighborhood):
         from heterophily.htmp.algorithms.hops import common_neighbors
 
         return with_diagonal(common_neighbors(graph.symmetric, at_least=self.at_least))
+
+
+@dataclass(frozen=True)
+class ColumnAttention(Attention):
+    """Attention whose vectors r and s are initialized as single columns.
+
+    B_ij = softmax_j( lrelu(U_i · r + U_j · s) )
+
+    Examples
+    --------
+    >>> ColumnAttention().slope
+    0.2
+    """
+
+    @override
+    def _n_outputs(self, size: Sizes) -> int:
+        return 1

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from torch import Tensor
 from typing_extensions import override
 
 from heterophily.core.graph import Graph
@@ -10,7 +11,7 @@ from heterophily.core.spaces import Bounds, Choice
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import Add
-from heterophily.htmp.guidance import Attention, Ones
+from heterophily.htmp.guidance import Attention, AttentionWeights, ChannelInput, Ones
 from heterophily.htmp.method import (
     Deviation,
     Method,
@@ -20,6 +21,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw, to_default_dtype
+from heterophily.htmp.part import Sizes, init_uniform
 from heterophily.htmp.transform import Linear
 
 
@@ -46,7 +48,7 @@ class WRGNN(Method):
 
     @override
     def architecture(self) -> Architecture:
-        attention = Attention(aggregate=self.aggregate, init="relation")
+        attention = RelationAttention(aggregate=self.aggregate)
         depths = range(self.depth + 1)
         relations = (Structural(t, self.depth, self.duplicates) * attention for t in depths)
         return Architecture(
@@ -102,3 +104,37 @@ class Structural(Neighborhood):
 
         stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))
         return to_default_dtype(stored[str(self.depth)])
+
+
+@dataclass(frozen=True)
+class RelationAttention(Attention):
+    """Attention over one relation, divided by the number of neighbors for the mean.
+
+    B_ij = softmax_j( lrelu(U_i · r + U_j · s) ) / d_i
+
+    Parameters
+    ----------
+    aggregate
+        `mean`, or `sum` to omit the division.
+
+    Examples
+    --------
+    >>> RelationAttention(aggregate="sum").slope
+    0.2
+    """
+
+    aggregate: Literal["mean", "sum"] = "mean"
+
+    @override
+    def weights(self, size: Sizes) -> AttentionWeights:
+        bound = (6 / (size.n_channels - 1 + 2 * size.d_out)) ** 0.5
+        r, s = (init_uniform(bound, size.heads, size.d_out) for _ in range(2))
+        return AttentionWeights(r=r, s=s)
+
+    @override
+    def softmax_scores(self, seen: ChannelInput, left: Tensor, right: Tensor) -> Tensor:
+        share = super().softmax_scores(seen, left, right)
+        if self.aggregate == "sum":
+            return share
+        degrees = seen.degrees.to(share.dtype).clamp_min(1)
+        return share / degrees.index_select(0, seen.pattern.rows)
