@@ -30,7 +30,6 @@ TEMPLATES = ("src/**/*.html", "src/**/*.js", "src/**/*.j2")
 LIMITS = {
     "data": 1,
     "docs": 5,
-    "htmp": 36,
     "studies": 11,
     "views": 19,
 }

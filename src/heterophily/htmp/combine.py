@@ -55,7 +55,7 @@ class Combine(Generic[W]):
     def __call__(
         self, messages: Messages, inputs: Features | None, w: W, context: Context
     ) -> Tensor:
-        """Z from Z_1, .., Z_R; `heard` is the state that the first channel heard."""
+        """Z from Z_1, .., Z_R; `inputs` is the input of the first channel."""
         raise NotImplementedError
 
 

@@ -1,10 +1,10 @@
-"""B_r: how much each neighbor counts (paper, Section 3 and Appendix A).
+"""B_r: the weight of each neighbor (paper, Section 3 and Appendix A).
 
-Degree averages are computed once per graph; attention, gates and estimated relations look at the state
-in every layer. A guidance of one's own defines `matrix(indicator)` if it is fixed, or
-`values(seen, w)`, one value per entry of the neighborhood, if it looks at the state.
+Degree averages are computed once per graph. Attention, gates, and estimated relations depend on the states of
+every layer. A new guidance defines `matrix(adjacency)` if it depends only on the graph, or `values(seen, w)`,
+one value per entry of the neighborhood, if it depends on states.
 
-Symbols: Z the state that a channel hears, U = Z W its message before aggregation, i receives from j.
+Symbols: Z is the input of a channel, U = Z W are its messages, and node i receives messages from node j.
 """
 
 from collections.abc import Mapping

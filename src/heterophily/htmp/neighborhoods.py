@@ -1,7 +1,7 @@
 """A_r: which nodes send messages to a node (paper, Section 3 and Appendix A).
 
-A neighborhood is an indicator: a 0/1 pattern whose row i lists the nodes that i hears, or, where the
-method says so, a pattern that carries weights or counts. `symbol` is how the paper's table writes it.
+A neighborhood is a 0/1 pattern whose row i lists the nodes from which i receives messages, or a matrix with
+weights or counts. `symbol` is the notation of the paper's table.
 """
 
 from dataclasses import dataclass
@@ -26,9 +26,7 @@ Adjacency = Pattern | Matrix
 class Neighborhood:
     """The base of all neighborhoods: `indicator(graph)` is the verb, `*` joins a guidance."""
 
-    sampled = (
-        True  # whether a batch draws rows of it; not where a node hears itself alone, or no nodes
-    )
+    sampled = True  # whether batches sample its rows
 
     @property
     def symbol(self) -> str:

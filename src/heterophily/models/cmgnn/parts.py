@@ -240,7 +240,7 @@ class FeaturesAndStructure(Encoder[FeaturesAndStructureWeights]):
         means = RowMean().cached_matrix(context.graph, Raw() * RowMean(), adjacency)
         means = apply_dropout(means, 1 - (1 - p) * (1 - again), training=training)
         weight, bias = w.structure.weight, w.structure.bias
-        # Prototypes have no row in W_a: nobody hears them through R.
+        # Prototypes have no row in W_a: no node receives messages from them.
         padding = weight.new_zeros(means.shape[1] - len(weight) + 1, weight.shape[1])
         structure = means @ torch.cat([weight[:-1], padding]) + bias
         degrees = apply_dropout(degree_column(context), p, training=training)
