@@ -14,7 +14,7 @@ from heterophily.htmp.encoder import Embed, Predict, RawFeatures
 from heterophily.htmp.fuse import ConcatLayers, LastLayer
 from heterophily.htmp.guidance import Attention, Complement, Ones, RowMean, SymmetricMean
 from heterophily.htmp.neighborhoods import Ego, Hop, Power, Raw, WithSelf
-from heterophily.htmp.transform import Linear, NoTransform, SharedLinear
+from heterophily.htmp.transform import Heads, Linear, NoTransform, SharedLinear
 from heterophily.models import REGISTRY
 from heterophily.models.classics import LINKXEncoder
 from heterophily.models.cmgnn.parts import CompatibilityWeights, Discrimination, Prototypes
@@ -162,7 +162,7 @@ INVALID = {
     ),
     "a sum of concatenated heads": (
         {"channels": (Raw() * Attention(),), "fuse": WeightedLayerSum(), "encoder": Embed(),
-         "head": Head(), "transform": Linear(n_heads=2)}, "adds all layers",
+         "head": Head(), "transform": Linear(heads=Heads(2))}, "adds all layers",
     ),
     "near-identity weights of a concatenation": (
         {"channels": (EGO, MEAN), "combine": Concat(), "transform": NearIdentity(), "head": Head(),
@@ -177,7 +177,7 @@ INVALID = {
         r"Attention requires transform=Linear\(\)",
     ),
     "heads of a mean": (
-        {"channels": (MEAN,), "transform": Linear(n_heads=2)},
+        {"channels": (MEAN,), "transform": Linear(heads=Heads(2))},
         r"Raw\(\) \* RowMean\(\) does not support heads; use Attention",
     ),
     "all pairs with a transform": (

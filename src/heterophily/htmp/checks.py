@@ -52,9 +52,9 @@ def check_channels(architecture: "Architecture") -> str:
                 f"{name}: powers are defined only for fixed matrices; use SymmetricMean() or "
                 f"RowMean(), or Hop({hood.power}) instead of Power({hood.power})"
             )
-        has_heads = isinstance(architecture.transform, Linear) and architecture.transform.n_heads
+        has_heads = isinstance(architecture.transform, Linear) and architecture.transform.heads
         if has_heads and not guidance.supports_heads and not isinstance(hood, Ego):
-            return f"{name} does not support heads; use Attention(), or omit n_heads"
+            return f"{name} does not support heads; use Attention(), or omit heads"
         source = guidance.shares_weights_with(hood)
         before = [replace(c, activation=None) for c in architecture.channels[:number]]
         if source is not None and replace(source, input=channel.input) not in before:

@@ -37,7 +37,7 @@ class Layer(nn.Module):
         self.size = dataclasses.replace(
             size, graph=None
         )  # a layer outlives the graph it was built for
-        sized = dataclasses.replace(size, heads=max(architecture.transform.heads(size), 1))
+        sized = dataclasses.replace(size, heads=max(architecture.transform.n_heads(size), 1))
         self.transform = architecture.transform.weights(sized, channels)
         self.guidance = nn.ModuleList(
             c.guidance.weights(

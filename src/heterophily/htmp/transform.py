@@ -5,14 +5,13 @@ The transform comes before aggregation, T(ZW) = (TZ)W, because then messages are
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, cast
+from typing import ClassVar, Generic, Literal, cast
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
 from heterophily.core.dense import product
-from heterophily.core.errors import check_option
 from heterophily.core.graph import Features
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.part import Sizes, W, Weights, init_bias, init_matrix
@@ -36,7 +35,7 @@ class Transform(Generic[W]):
         """Weights of one layer."""
         return cast("W", Weights())
 
-    def heads(self, size: Sizes) -> int:
+    def n_heads(self, size: Sizes) -> int:
         """Number H of heads that messages have, 0 for messages without heads."""
         return 0
 
@@ -71,6 +70,22 @@ class NoTransform(Transform):
 
 
 @dataclass(frozen=True)
+class Heads:
+    """Attention heads of a `Linear` transform. The last layer always uses their mean.
+
+    Examples
+    --------
+    >>> Heads(8).merge
+    'concat'
+    """
+
+    n: int
+    merge: Literal["concat", "mean"] = "concat"
+    n_last_layer: int | None = None  # None: n
+    init_separately: bool = False  # whether each head is initialized separately
+
+
+@dataclass(frozen=True)
 class Linear(Transform):
     """One linear map per channel.
 
@@ -87,14 +102,8 @@ class Linear(Transform):
         Initialization of b_r; by default that of W_r.
     bias_channels
         Channels with a bias; all by default.
-    n_heads
-        Number of attention heads; 0 for messages without heads.
-    n_heads_last_layer
-        Number of heads in the last layer; by default `n_heads`.
-    merge
-        How to merge heads: `concat` or `mean`. The last layer always uses the mean.
-    init_per_head
-        Whether to initialize each head separately.
+    heads
+        Attention heads; messages have none by default.
     gain
         Factor for the initialization.
 
@@ -108,26 +117,20 @@ class Linear(Transform):
     init: str | tuple[str, ...] = "glorot"
     bias_init: str = ""
     bias_channels: tuple[int, ...] | None = None
-    n_heads: int = 0
-    n_heads_last_layer: int | None = None
-    merge: str = "concat"
-    init_per_head: bool = False
+    heads: Heads | None = None
     gain: float = 1.0
     keeps_width = False
-
-    def __post_init__(self) -> None:
-        check_option("head_merge", self.merge, ("concat", "mean"))
 
     @property
     @override
     def concatenates_heads(self) -> bool:
-        return self.n_heads > 1 and self.merge == "concat"
+        return self.heads is not None and self.heads.n > 1 and self.heads.merge == "concat"
 
     @override
-    def heads(self, size: Sizes) -> int:
-        if size.is_last and self.n_heads_last_layer is not None:
-            return self.n_heads_last_layer
-        return self.n_heads
+    def n_heads(self, size: Sizes) -> int:
+        if self.heads is None:
+            return 0
+        return self.heads.n_last_layer or self.heads.n if size.is_last else self.heads.n
 
     @override
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> Weights:
@@ -138,7 +141,11 @@ class Linear(Transform):
             )
             rows = size.n_nodes if channel.input == "nodes" else size.d_in
             columns = self._columns(size, r)
-            blocks = max(self.heads(size), 1) if self.init_per_head else 1
+            blocks = (
+                max(self.n_heads(size), 1)
+                if self.heads is not None and self.heads.init_separately
+                else 1
+            )
             drawn = [
                 init_matrix(rows, columns // blocks, init, gain=self.gain) for _ in range(blocks)
             ]
@@ -149,10 +156,10 @@ class Linear(Transform):
         return Weights(**found)
 
     def _columns(self, size: Sizes, r: int) -> int:
-        return size.d_out * max(self.heads(size), 1)
+        return size.d_out * max(self.n_heads(size), 1)
 
     def _averages(self, size: Sizes) -> bool:
-        return self.heads(size) > 0 and (size.is_last or self.merge == "mean")
+        return self.heads is not None and (size.is_last or self.heads.merge == "mean")
 
     def _early(self, size: Sizes) -> bool:
         return self.bias == "before" or (self.bias == "hidden" and not size.is_last)
@@ -165,7 +172,7 @@ class Linear(Transform):
             message = weight if state is None else product(state, weight)
             if bias is not None and self._early(size):
                 message = message + bias
-            heads = self.heads(size)
+            heads = self.n_heads(size)
             found.append(message.view(len(message), heads, -1) if heads else message)
         return found
 
@@ -184,7 +191,7 @@ class Linear(Transform):
 
     @override
     def width(self, size: Sizes) -> int:
-        return size.d_out if self._averages(size) else size.d_out * max(self.heads(size), 1)
+        return size.d_out if self._averages(size) else size.d_out * max(self.n_heads(size), 1)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.htmp.transform import Linear
+from heterophily.htmp.transform import Heads, Linear
 
 
 @define_method
@@ -49,7 +49,7 @@ class GAT(Method):
         return Architecture(
             channels=(WithSelf() * Attention(),),
             transform=Linear(
-                init="glorot_normal", gain=2**0.5, n_heads=self.n_heads, merge=self.head_merge
+                init="glorot_normal", gain=2**0.5, heads=Heads(self.n_heads, self.head_merge)
             ),
             dropout=Dropout(input=p, layer=p, edge=self.attention_dropout),
         )

@@ -25,7 +25,7 @@ from heterophily.htmp.method import (
 )
 from heterophily.htmp.neighborhoods import FeatureNeighbors, Neighborhood, WithSelf, with_diagonal
 from heterophily.htmp.part import Context, Dense, Sizes, Weights
-from heterophily.htmp.transform import Linear
+from heterophily.htmp.transform import Heads, Linear
 
 
 @define_method
@@ -61,9 +61,7 @@ class UGCN(Method):
             bias="none",
             init="glorot_normal",
             gain=2**0.5,
-            n_heads=self.n_heads,
-            n_heads_last_layer=1,
-            init_per_head=True,
+            heads=Heads(self.n_heads, n_last_layer=1, init_separately=True),
         )
         return Architecture(
             channels=tuple(hood * attention for hood in (WithSelf(), CommonNeighbors(2), nearest)),

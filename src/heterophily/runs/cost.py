@@ -24,7 +24,7 @@ def cost_of(method: Method, graph: Graph) -> float:
     stored = x.pattern.n_entries if isinstance(x, Matrix) else x.numel()
     transform, n_channels = architecture.transform, len(architecture.channels)
     linear = isinstance(transform, Linear)
-    heads = max(transform.n_heads, 1) if isinstance(transform, Linear) else 1
+    heads = transform.heads.n if isinstance(transform, Linear) and transform.heads else 1
     sent = sum(_entries(channel, graph) for channel in architecture.channels)
     layer = sent + n_channels * n * (method.width / DENSE + PASSES)
     inputs = stored * (n_channels if linear else 1)

@@ -84,8 +84,7 @@ def can_fold_head(method: Method) -> bool:
         and architecture.head.kind == "linear"
         and type(architecture.fuse) is LastLayer
         and type(transform) is Linear
-        and not transform.n_heads
-        and not transform.n_heads_last_layer
+        and transform.heads is None
         and vars(type(architecture.combine)).get("is_linear", False)
         and not any((*nonlinear, relu, dropout.head, dropout.message))
         and all(c.guidance.depends_on in ("graph", "network") for c in architecture.channels)
