@@ -16,7 +16,7 @@ LIMITS = {
     "commands": 2,
     "core": 1,
     "data": 1,
-    "htmp": 21,
+    "htmp": 10,
     "runs": 2,
     "search": 28,
     "studies": 10,

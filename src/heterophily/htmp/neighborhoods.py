@@ -5,7 +5,7 @@ weights or counts. `symbol` is the notation of the paper's table.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -234,5 +234,5 @@ def with_diagonal(pattern: Pattern) -> Pattern:
 
 
 def _diagonal(graph: Graph) -> Pattern:
-    n: Any = graph.n_nodes
+    n = graph.n_nodes
     return Pattern.from_arrays(np.arange(n + 1), np.arange(n), n_columns=n).to(graph.labels.device)

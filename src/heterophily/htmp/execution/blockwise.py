@@ -7,13 +7,13 @@ processes share the blocks.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from heterophily.core import processes
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.htmp.algorithms.hops import row_blocks
 from heterophily.htmp.encoder import RawFeatures
 from heterophily.htmp.execution.batch import Batch
@@ -77,7 +77,9 @@ class _BlockwiseForward:
         def finish(nodes: Tensor) -> list[Tensor]:
             context = self._open(self.alone, nodes, with_features=any(s[0] is None for s in stacks))
             fused = [
-                architecture.fuse([self._at(z, nodes, context) for z in s], network.fuse)
+                architecture.fuse(
+                    [cast("Tensor", self._at(z, nodes, context)) for z in s], network.fuse
+                )
                 for s in stacks
             ]
             z = fused[0]
@@ -119,7 +121,7 @@ class _BlockwiseForward:
         def aggregate(nodes: Tensor) -> list[Tensor]:
             near = self._open(sampler, nodes, number, with_features=uses_inputs and progress.uses_x)
             senders = cast("Batch", near.graph).nodes
-            inputs: list[Any] = [None] * len(messages)
+            inputs: list[Features | None] = [None] * len(messages)
             if uses_inputs:
                 inputs = self._inputs(progress, senders, near, layer)
             rows = self._rows(senders)
@@ -180,14 +182,14 @@ class _BlockwiseForward:
 
     def _inputs(
         self, progress: _StackProgress, nodes: Tensor, context: Context, layer: Layer
-    ) -> list[Any]:
+    ) -> list[Features | None]:
         """Return the inputs of the channels of a layer at some nodes."""
         context.initial = self._at(progress.initial, nodes, context)
         context.carry |= {key: self._at(z, nodes, context) for key, z in progress.carried.items()}
         self.network.set_inputs(self._at(progress.previous, nodes, context), context)
         return layer.channel_inputs(context)
 
-    def _at(self, state: Tensor | None, nodes: Tensor, context: Context) -> Any:
+    def _at(self, state: Tensor | None, nodes: Tensor, context: Context) -> Features:
         return context.x if state is None else state[self._rows(nodes)].to(self.device)
 
     def _rows(self, nodes: Tensor) -> Tensor:

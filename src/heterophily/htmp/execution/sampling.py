@@ -5,7 +5,7 @@ node for any d, or by the compiled sampler of PyTorch Geometric if it is install
 that entry is always retained.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,12 +20,14 @@ from heterophily.htmp.channel import Channel
 from heterophily.htmp.execution.batch import (
     Batch,
     RowSource,
+    SampledMatrix,
     concatenated_ranges,
     pad,
     without_replacement,
 )
-from heterophily.htmp.neighborhoods import Neighborhood, adjacency_of, structure_key
+from heterophily.htmp.neighborhoods import Adjacency, Neighborhood, adjacency_of, structure_key
 
+Choose = Callable[[Tensor, int], Tensor]  # entries of the rows of nodes
 Fanout = int | None  # neighbors to sample in a hop; None for all
 Neighbors = Sequence[int] | str  # one number per hop, of which the last is repeated, or `all`
 NEIGHBORS = (10, 5, 2, 1)
@@ -48,7 +50,7 @@ class Relation:
         return found.index_copy_(0, nodes, at - pattern.indptr.index_select(0, nodes))
 
     @cached_property
-    def compiled(self) -> Any:
+    def compiled(self) -> Choose | None:
         """PyTorch Geometric's sampler of this neighborhood; None if it is not installed."""
         return compiled_sampler(self.rows.pattern)
 
@@ -101,7 +103,9 @@ class Relation:
 class Sampler:
     """Samples batches for an architecture from a graph, which stays on the CPU."""
 
-    def __init__(self, graph: Graph, channels: Sequence[Channel], structure: Any = None) -> None:
+    def __init__(
+        self, graph: Graph, channels: Sequence[Channel], structure: Neighborhood | None = None
+    ) -> None:
         self.graph = graph
         heard = [c.neighborhood for c in channels if c.input != "nodes" and c.neighborhood.sampled]
         hoods = [c.neighborhood for c in channels if c.input == "nodes"]
@@ -112,7 +116,7 @@ class Sampler:
 
     def _grouped(self, hoods: Sequence[Neighborhood]) -> list[Relation]:
         """Group neighborhoods with the same entries, which are sampled together."""
-        found: dict[int, tuple[Any, list[Neighborhood]]] = {}
+        found: dict[int, tuple[Adjacency, list[Neighborhood]]] = {}
         for hood in dict.fromkeys(hoods):
             adjacency = adjacency_of(hood, self.graph)
             found.setdefault(id(adjacency), (adjacency, []))[1].append(hood)
@@ -141,7 +145,7 @@ class Sampler:
             front = self._new([row[0] for row in hop], sum(map(len, nodes)))
             nodes.append(front)
         every = torch.cat(nodes)
-        drawn: dict[Hashable, Any] = {}
+        drawn: dict[Hashable, SampledMatrix] = {}
         for relation, hops in zip(self.relations, found, strict=True):
             matrix = self._matrix(
                 relation, every, hops, whole=all(fanout is None for fanout in fanouts)
@@ -169,7 +173,14 @@ class Sampler:
         self._place[fresh] = torch.arange(count, count + len(fresh), dtype=torch.int)
         return fresh
 
-    def _matrix(self, relation: Relation, nodes: Tensor, hops: Any, *, whole: bool) -> Any:
+    def _matrix(
+        self,
+        relation: Relation,
+        nodes: Tensor,
+        hops: Sequence[tuple[Tensor, Tensor, Tensor]],
+        *,
+        whole: bool,
+    ) -> SampledMatrix:
         """Return A' on all nodes; nodes of the last hop have no neighbors."""
         none = torch.zeros(0, dtype=torch.long)
         parts = zip((none, none, torch.zeros(0)), *hops, strict=True)
@@ -185,7 +196,7 @@ class Sampler:
         )
 
 
-def compiled_sampler(pattern: Pattern) -> Any:
+def compiled_sampler(pattern: Pattern) -> Choose | None:
     """Return PyTorch Geometric's sampler of a pattern, if pyg-lib or torch-sparse is installed."""
     try:
         from torch_geometric.data import Data
