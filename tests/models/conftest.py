@@ -165,7 +165,7 @@ def marked_dropout(monkeypatch):
         rates.append(p)
         return mark(x, p)
 
-    for module in ("core.sparse", "htmp.part", "htmp.guidance"):
+    for module in ("core.sparse", "htmp.parts", "htmp.guidance"):
         monkeypatch.setattr(f"heterophily.{module}.dropout", dropout)
     return rates
 

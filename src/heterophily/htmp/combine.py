@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from heterophily.core.fused import gated_sum
 from heterophily.core.graph import Features
-from heterophily.htmp.part import Context, Sizes, W, Weights, init_uniform
+from heterophily.htmp.parts import Context, Sizes, W, Weights, init_uniform
 
 Messages = Sequence[Tensor]
 

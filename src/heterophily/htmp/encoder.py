@@ -15,7 +15,7 @@ from typing_extensions import override
 from heterophily.core.graph import Features
 from heterophily.core.sparse import Matrix, segment_sum
 from heterophily.htmp.neighborhoods import Neighborhood
-from heterophily.htmp.part import ACTIVATIONS, Context, Dense, Sizes, W, Weights, apply_dropout
+from heterophily.htmp.parts import ACTIVATIONS, Context, Dense, Sizes, W, Weights, apply_dropout
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from heterophily.htmp.part import W, Weights
+from heterophily.htmp.parts import W, Weights
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from heterophily.htmp.channel import (
 )
 from heterophily.htmp.execution.batch import SampledMatrix
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood
-from heterophily.htmp.part import Context, Sizes, W, Weights
+from heterophily.htmp.parts import Context, Sizes, W, Weights
 
 MAX_ATTENTION_VALUES = (
     2**24

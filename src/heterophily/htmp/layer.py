@@ -15,7 +15,7 @@ from heterophily.htmp.execution.bind import apply_operators
 from heterophily.htmp.guidance import ChannelInput
 from heterophily.htmp.method import Method
 from heterophily.htmp.neighborhoods import Adjacency, adjacency_of, structure_adjacency
-from heterophily.htmp.part import ACTIVATIONS, Context, Dense, Sizes, apply_dropout
+from heterophily.htmp.parts import ACTIVATIONS, Context, Dense, Sizes, apply_dropout
 from heterophily.htmp.transform import Transform
 
 NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}

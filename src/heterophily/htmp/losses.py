@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, cast
 from torch import Tensor
 from torch.nn import functional as F
 
-from heterophily.htmp.part import Context, Sizes, W, Weights
+from heterophily.htmp.parts import Context, Sizes, W, Weights
 
 if TYPE_CHECKING:
     from heterophily.htmp.network import Network

@@ -20,7 +20,7 @@ from heterophily.htmp.execution.batch import full_graph_of
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
 from heterophily.htmp.method import Method, complete_architecture
-from heterophily.htmp.part import Context, Dense, Sizes, Weights, X, apply_dropout
+from heterophily.htmp.parts import Context, Dense, Sizes, Weights, X, apply_dropout
 from heterophily.htmp.state import State
 
 

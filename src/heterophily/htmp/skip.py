@@ -6,7 +6,7 @@ from typing import ClassVar, Generic, cast
 from torch import Tensor
 
 from heterophily.core.graph import Features
-from heterophily.htmp.part import Context, Sizes, W, Weights
+from heterophily.htmp.parts import Context, Sizes, W, Weights
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from heterophily.htmp.execution.batch import full_graph_of
 
 if TYPE_CHECKING:
     from heterophily.htmp.network import Network
-    from heterophily.htmp.part import Context
+    from heterophily.htmp.parts import Context
 
 
 @dataclass(frozen=True)

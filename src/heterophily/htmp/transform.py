@@ -14,7 +14,7 @@ from typing_extensions import override
 from heterophily.core.dense import product
 from heterophily.core.graph import Features
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.part import Sizes, W, Weights, init_bias, init_matrix
+from heterophily.htmp.parts import Sizes, W, Weights, init_bias, init_matrix
 
 Inputs = Sequence[Features | None]
 

@@ -28,7 +28,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Raw, structure_adjacency
-from heterophily.htmp.part import Context, Dense, Sizes, Weights
+from heterophily.htmp.parts import Context, Dense, Sizes, Weights
 from heterophily.htmp.transform import Linear
 from heterophily.models.gat import GAT
 from heterophily.models.gcn import GCN

@@ -24,7 +24,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Raw
-from heterophily.htmp.part import Sizes, Weights, init_uniform
+from heterophily.htmp.parts import Sizes, Weights, init_uniform
 from heterophily.htmp.transform import NoTransform
 
 GAIN = 1.414  # of the initial weights

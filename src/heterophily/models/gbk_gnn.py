@@ -28,7 +28,7 @@ from heterophily.htmp.method import (
 )
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context, Sizes, Weights, init_matrix, init_uniform
+from heterophily.htmp.parts import Context, Sizes, Weights, init_matrix, init_uniform
 from heterophily.htmp.transform import Linear
 
 

@@ -26,7 +26,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, WithSelf
-from heterophily.htmp.part import Sizes, Weights, init_matrix
+from heterophily.htmp.parts import Sizes, Weights, init_matrix
 from heterophily.htmp.transform import Transform
 
 

@@ -31,7 +31,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood, adjacency_of
-from heterophily.htmp.part import Context, Sizes, Weights
+from heterophily.htmp.parts import Context, Sizes, Weights
 from heterophily.htmp.transform import Linear
 
 RELATIONS = tuple((space, quadrant) for space in ("graph", "latent") for quadrant in range(4))

@@ -27,7 +27,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Neighborhood
-from heterophily.htmp.part import Context, Dense, Sizes, Weights, apply_dropout, init_scalar
+from heterophily.htmp.parts import Context, Dense, Sizes, Weights, apply_dropout, init_scalar
 from heterophily.htmp.skip import Skip
 from heterophily.htmp.transform import SharedLinear
 

@@ -33,7 +33,7 @@ from heterophily.htmp.neighborhoods import (
     structure_adjacency,
     with_diagonal,
 )
-from heterophily.htmp.part import Context, Dense, Sizes, Weights, apply_dropout
+from heterophily.htmp.parts import Context, Dense, Sizes, Weights, apply_dropout
 from heterophily.htmp.transform import NoTransform
 
 TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

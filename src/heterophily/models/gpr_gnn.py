@@ -24,7 +24,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.htmp.part import Weights
+from heterophily.htmp.parts import Weights
 from heterophily.htmp.transform import NoTransform
 
 INITS = ("ppr", "nppr", "sgc", "random")

@@ -27,7 +27,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, WithSelf, to_default_dtype
-from heterophily.htmp.part import Context, Dense, Sizes, Weights
+from heterophily.htmp.parts import Context, Dense, Sizes, Weights
 from heterophily.htmp.state import State, StatePart
 from heterophily.htmp.transform import Linear
 

@@ -22,7 +22,7 @@ from heterophily.htmp.method import (
 )
 from heterophily.htmp.neighborhoods import Power
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context, Weights
+from heterophily.htmp.parts import Context, Weights
 from heterophily.htmp.transform import Linear
 
 

@@ -26,7 +26,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Raw
-from heterophily.htmp.part import Context, Dense, Sizes, Weights
+from heterophily.htmp.parts import Context, Dense, Sizes, Weights
 from heterophily.htmp.transform import NoTransform
 
 

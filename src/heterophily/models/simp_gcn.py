@@ -25,7 +25,7 @@ from heterophily.htmp.method import (
 )
 from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, WithSelf
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context, Dense, Sizes, Weights, init_scalar, init_uniform
+from heterophily.htmp.parts import Context, Dense, Sizes, Weights, init_scalar, init_uniform
 from heterophily.htmp.transform import SharedLinear
 
 

@@ -24,7 +24,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import FeatureNeighbors, Neighborhood, WithSelf, with_diagonal
-from heterophily.htmp.part import Context, Dense, Sizes, Weights
+from heterophily.htmp.parts import Context, Dense, Sizes, Weights
 from heterophily.htmp.transform import Heads, Linear
 
 

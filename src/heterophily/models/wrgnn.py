@@ -21,7 +21,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw, to_default_dtype
-from heterophily.htmp.part import Sizes, init_uniform
+from heterophily.htmp.parts import Sizes, init_uniform
 from heterophily.htmp.transform import Linear
 
 

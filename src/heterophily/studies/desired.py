@@ -31,7 +31,7 @@ from heterophily.htmp.guidance import ChannelInput, Complement, FixedGuidance, O
 from heterophily.htmp.method import Method, complete_architecture, make_method
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context
+from heterophily.htmp.parts import Context
 from heterophily.htmp.transform import NoTransform
 from heterophily.models import find_method
 from heterophily.models.cmgnn.parts import DegreeGatedSum

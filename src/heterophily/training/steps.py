@@ -21,7 +21,7 @@ from heterophily.htmp.execution.reuse_layers import (
 from heterophily.htmp.execution.sampling import Neighbors, Sampler, fanouts_per_hop
 from heterophily.htmp.method import full_graph_reason
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context
+from heterophily.htmp.parts import Context
 from heterophily.training.optimizers import make_optimizers
 from heterophily.training.seeds import derived_seed
 

@@ -19,7 +19,7 @@ from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fanou
 from heterophily.htmp.guidance import Attention, ChannelInput, Ones, RowMean, SymmetricMean
 from heterophily.htmp.method import full_graph_reason, make_method
 from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf
-from heterophily.htmp.part import Context
+from heterophily.htmp.parts import Context
 from heterophily.models import REGISTRY
 from heterophily.models.ggcn import Signed
 

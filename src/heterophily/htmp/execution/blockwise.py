@@ -20,7 +20,7 @@ from heterophily.htmp.execution.batch import Batch
 from heterophily.htmp.execution.sampling import Sampler
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context
+from heterophily.htmp.parts import Context
 
 BLOCK = 2**19  # entries per block, or nodes per block without aggregation
 

@@ -18,7 +18,7 @@ from heterophily.core.graph import Graph
 from heterophily.htmp.fuse import LastLayer
 from heterophily.htmp.method import Method, complete_architecture
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context
+from heterophily.htmp.parts import Context
 from heterophily.htmp.transform import Linear
 
 FOLDED_WEIGHTS = (

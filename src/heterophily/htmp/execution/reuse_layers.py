@@ -11,7 +11,7 @@ from torch import Tensor
 
 from heterophily.core.graph import Graph
 from heterophily.htmp.network import Network
-from heterophily.htmp.part import Context
+from heterophily.htmp.parts import Context
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from heterophily.htmp.encoder import Encoder
 from heterophily.htmp.guidance import ChannelInput, Guidance, RowMean
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.neighborhoods import Neighborhood, Raw, structure_adjacency
-from heterophily.htmp.part import Context, Dense, Sizes, Weights, apply_dropout
+from heterophily.htmp.parts import Context, Dense, Sizes, Weights, apply_dropout
 from heterophily.models.cmgnn.state import CompatibilityEstimate, CompatibilityState
 
 if TYPE_CHECKING:

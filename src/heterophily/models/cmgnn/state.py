@@ -28,7 +28,7 @@ from heterophily.htmp.execution.batch import (
     global_node_ids,
     with_virtual_nodes,
 )
-from heterophily.htmp.part import Context
+from heterophily.htmp.parts import Context
 from heterophily.htmp.state import State, StatePart
 
 if TYPE_CHECKING:
