@@ -29,9 +29,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--neighbors", nargs="*", default=["10,5"])
     parser.add_argument("--batch-size", type=int, default=1024)
-    parser.add_argument(
-        "--set", nargs="*", default=[], help="Settings of mini-batch training, such as width=8."
-    )
+    parser.add_argument("--set", nargs="*", default=[], help="Settings of mini-batch training, such as width=8.")
     args = parser.parse_args()
     torch.set_num_threads(1)
     print("| graph | method | neighbors | full graph | batches | difference |")
@@ -41,9 +39,7 @@ def main() -> None:
             full = scores(model, name, args.splits, **FULL_BATCH)
             for fanouts in args.neighbors:
                 options = {"batch_size": args.batch_size, "neighbors": parse_neighbors(fanouts)}
-                batches = scores(
-                    model, name, args.splits, **options, **MINI_BATCH, **parse_settings(args.set)
-                )
+                batches = scores(model, name, args.splits, **options, **MINI_BATCH, **parse_settings(args.set))
                 print(f"| {name} | {model} | {fanouts} | {row(full, batches)} |", flush=True)
 
 

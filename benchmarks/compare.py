@@ -65,9 +65,7 @@ def main() -> None:
     )
 
 
-def measure(
-    model: str, graph: str, old: Path, epochs: int, turns: int
-) -> tuple[list[float], list[float]]:
+def measure(model: str, graph: str, old: Path, epochs: int, turns: int) -> tuple[list[float], list[float]]:
     """Return the milliseconds per epoch of both checkouts, one value per turn."""
     settings = tuned(model, graph)
     job = json.dumps([model, graph, epochs, settings])
@@ -98,9 +96,7 @@ def start(source: Path, job: str) -> subprocess.Popen[str]:
     """Start a process that trains once for each line that it reads."""
     environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", WORKER, job]
-    return subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def ask(worker: subprocess.Popen[str]) -> float:

@@ -48,9 +48,7 @@ def row(model: str, name: str, count: int) -> str:
     return f"| {model} | {name} | {seconds:.0f} | {plain:.1f} | {fast:.1f} | {even} |"
 
 
-def measure(
-    model: str, name: str, graph: Graph, count: int, *, compiled: bool
-) -> tuple[float, float]:
+def measure(model: str, name: str, graph: Graph, count: int, *, compiled: bool) -> tuple[float, float]:
     """Return the median milliseconds per epoch, and the seconds of the first three epochs."""
     torch.manual_seed(0)
     network = build(make_method(find_method(model), tuned(model, name)), graph)

@@ -38,10 +38,7 @@ def ratio(n: int, d: int, k: int, rounds: int) -> float:
     """Return the time of the plain product with its gradients divided by ours."""
     state, weight = torch.randn(n, d, requires_grad=True), torch.randn(d, k, requires_grad=True)
     flow = torch.randn(n, k)
-    products: tuple[Callable[[], torch.Tensor], ...] = (
-        lambda: state @ weight,
-        lambda: product(state, weight),
-    )
+    products: tuple[Callable[[], torch.Tensor], ...] = (lambda: state @ weight, lambda: product(state, weight))
     times: list[list[float]] = [[], []]
     for _ in range(rounds + 2):
         for seconds, compute in zip(times, products, strict=True):

@@ -29,9 +29,7 @@ class Stack(nn.Module):
         layers = getattr(self, f"_{model.replace('-', '_')}_layers")
         self.ends, self.layers = (
             nn.ModuleList(part)
-            for part in layers(
-                graph.n_features, int(settings["width"]), graph.n_classes, int(settings["n_layers"])
-            )
+            for part in layers(graph.n_features, int(settings["width"]), graph.n_classes, int(settings["n_layers"]))
         )
 
     def forward(self, x: Tensor, edges: Tensor) -> Tensor:

@@ -48,20 +48,12 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=0)
     parser.add_argument("--keep", action="store_true", help="Retain freed memory in the process.")
-    parser.add_argument(
-        "--folder", type=Path, help="Folder for the graphs; existing ones are reused."
-    )
+    parser.add_argument("--folder", type=Path, help="Folder for the graphs; existing ones are reused.")
     parser.add_argument("--job", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.job:
         task, path = args.job
-        print(
-            json.dumps(
-                generate(Path(path), args.nodes[0])
-                if task == "generate"
-                else measure(task, path, args)
-            )
-        )
+        print(json.dumps(generate(Path(path), args.nodes[0]) if task == "generate" else measure(task, path, args)))
         return
     with tempfile.TemporaryDirectory() as scratch:
         run(args, Path(args.folder or scratch))
@@ -77,9 +69,7 @@ def run(args: argparse.Namespace, folder: Path) -> None:
             in_separate_process("--job", "generate", path, "--nodes", n)
         for model in args.models:
             options = ("--epochs", args.epochs, "--batch-size", args.batch_size)
-            result = in_separate_process(
-                "--job", model, path, *options, **(KEEP if args.keep else {})
-            )
+            result = in_separate_process("--job", model, path, *options, **(KEEP if args.keep else {}))
             print(row(model, n, result, first.setdefault(model, result)), flush=True)
 
 
@@ -138,9 +128,7 @@ def measure(model: str, path: str, args: argparse.Namespace) -> dict[str, Any]:
     edges = graph.n_edges // 2
     before, start = megabytes("VmRSS"), time.perf_counter()
     network = build(model, graph, **SETTINGS.get(model, {}))
-    result = (
-        mini_batch(network, graph, args) if args.batch_size else full_batch(network, graph, args)
-    )
+    result = mini_batch(network, graph, args) if args.batch_size else full_batch(network, graph, args)
     peak = megabytes("VmHWM")
     result["setup"] += result.pop("began") - start
     per_edge = {"time": 1e6 * result.pop("work") / edges, "memory": 2**20 * (peak - before) / edges}
@@ -181,13 +169,7 @@ def mini_batch(network: Any, graph: Any, args: argparse.Namespace) -> dict[str, 
     split = graph.split("0")
     known = graph.with_labels_only(torch.cat([split.train, split.val]))
     trainer = MiniBatch(
-        network,
-        known,
-        split.train,
-        seed=0,
-        device=torch.device("cpu"),
-        batch_size=args.batch_size,
-        neighbors=NEIGHBORS,
+        network, known, split.train, seed=0, device=torch.device("cpu"), batch_size=args.batch_size, neighbors=NEIGHBORS
     )
     trainer.initialize()
     batches = split.train.split(args.batch_size)

@@ -12,11 +12,7 @@ from heterophily import diagnose, synthetic_graph
 from heterophily.data.synthetic import digits
 from heterophily.views.matplotlib import save_charts
 
-GRAPHS = {
-    "Homophily": (0.8, "hard"),
-    "Good heterophily": (0.2, "easy"),
-    "Bad heterophily": (0.2, "hard"),
-}
+GRAPHS = {"Homophily": (0.8, "hard"), "Good heterophily": (0.2, "easy"), "Bad heterophily": (0.2, "hard")}
 PEAK = 0.8  # value of the strongest color
 
 

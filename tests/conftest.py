@@ -59,9 +59,7 @@ def random_graph(request):
 @pytest.fixture(scope="session")
 def drawn():
     """Digits with edges of a given homophily, pattern, and degree."""
-    return cache(
-        lambda h, kind, degree: synthetic_graph(digits(), homophily=h, pattern=kind, degree=degree)
-    )
+    return cache(lambda h, kind, degree: synthetic_graph(digits(), homophily=h, pattern=kind, degree=degree))
 
 
 @pytest.fixture

@@ -30,9 +30,7 @@ def test_relative_links_lead_to_files(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_anchors_lead_to_headings(page):
-    links = [
-        (page.parent / link if link else page, a) for link, a in LINK.findall(page.read_text())
-    ]
+    links = [(page.parent / link if link else page, a) for link, a in LINK.findall(page.read_text())]
     assert [anchor for target, anchor in links if anchor and anchor not in anchors(target)] == []
 
 

@@ -34,10 +34,7 @@ def functions(path: Path) -> Iterator[tuple[int, str]]:
 def measure() -> tuple[dict[str, float], list[tuple[int, str]], list[tuple[int, str]]]:
     """Return all measures, and functions and files with their lengths, longest first."""
     paths = sorted(SOURCE.rglob("*.py"))
-    files = sorted(
-        ((len(path.read_text(encoding="utf-8").splitlines()), str(path)) for path in paths),
-        reverse=True,
-    )
+    files = sorted(((len(path.read_text(encoding="utf-8").splitlines()), str(path)) for path in paths), reverse=True)
     all_functions = sorted((f for path in paths for f in functions(path)), reverse=True)
     values = (
         median(length for length, _ in all_functions),

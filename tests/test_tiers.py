@@ -55,13 +55,8 @@ def test_a_module_imports_only_from_lower_tiers(path):
 
 @pytest.mark.parametrize("package", sorted(TIER_OF))
 def test_modules_of_a_package_have_no_import_cycle(package):
-    modules = {
-        _name(path): path for path in MODULES if path.relative_to(SOURCE).parts[0] == package
-    }
-    edges = {
-        name: (imported_modules(path, top_level=True) & set(modules)) - {name}
-        for name, path in modules.items()
-    }
+    modules = {_name(path): path for path in MODULES if path.relative_to(SOURCE).parts[0] == package}
+    edges = {name: (imported_modules(path, top_level=True) & set(modules)) - {name} for name, path in modules.items()}
     while edges:
         leaves = {name for name, targets in edges.items() if not targets & set(edges)}
         assert leaves, f"import cycle among {', '.join(sorted(edges))}"

@@ -33,9 +33,7 @@ def with_duplicates(kind):
     leaves = [(N + i, 7) for i in range(5)]
     edges = np.concatenate([np.stack([RING, (RING + 1) % N], axis=1), leaves])
     return Graph.from_edges(
-        np.concatenate([edges, edges[:, ::-1]]),
-        kind(features),
-        labels=[*(RING % 2), 0, 0, 0, 0, 0],
+        np.concatenate([edges, edges[:, ::-1]]), kind(features), labels=[*(RING % 2), 0, 0, 0, 0, 0]
     )
 
 
@@ -109,10 +107,7 @@ def test_tiny_classes_are_named_with_their_size():
     labels[-1] = 3
     graph = ring(labels=labels, n_classes=5, class_names=list("abcde"))
     assert audit_graph(graph).tiny_classes == {"b": 19, "d": 1, "e": 0}
-    assert (
-        "classes with fewer than 20 labeled nodes: b (19), d (1), e (0)"
-        in audit_graph(graph).findings
-    )
+    assert "classes with fewer than 20 labeled nodes: b (19), d (1), e (0)" in audit_graph(graph).findings
 
 
 def test_a_class_number_above_the_number_of_nodes_is_no_obstacle():

@@ -60,9 +60,7 @@ def test_measurements_are_those_of_their_modules(good, drawn):
 def test_the_closest_classes_have_the_most_similar_rows(good):
     rows = good.compatibility / np.linalg.norm(good.compatibility, axis=1, keepdims=True)
     cosines = rows @ rows.T - 2 * np.eye(10)
-    assert {int(name) for name in good.closest_classes} == set(
-        np.argwhere(cosines.max() == cosines)[0]
-    )
+    assert {int(name) for name in good.closest_classes} == set(np.argwhere(cosines.max() == cosines)[0])
 
 
 def test_feature_accuracy_is_that_of_a_linear_classifier(good, drawn):
@@ -105,10 +103,7 @@ def test_edges_within_one_class_are_homophily_and_valid_json():
     [
         ([-1, -1, -1, -1], "graph has 0 labeled nodes of 0"),
         ([0, 0, 0, -1], "labeled nodes of at least 2 classes, but graph has 3 labeled nodes of 1"),
-        (
-            [0, -1, 1, -1],
-            "requires edges between labeled nodes, but graph has none; label more nodes",
-        ),
+        ([0, -1, 1, -1], "requires edges between labeled nodes, but graph has none; label more nodes"),
     ],
     ids=["no labels", "one class", "no edges"],
 )

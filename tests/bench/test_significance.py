@@ -112,11 +112,7 @@ def test_seeds_of_one_split_are_averaged():
 
 
 def test_the_best_is_compared_with_all_others():
-    scores = {
-        "a": runs(70.0, 71.0, 69.0, 72.0),
-        "b": runs(80.0, 81.5, 79.0, 82.0),
-        "c": runs(79.0, 82.0, 78.5, 82.5),
-    }
+    scores = {"a": runs(70.0, 71.0, 69.0, 72.0), "b": runs(80.0, 81.5, 79.0, 82.0), "c": runs(79.0, 82.0, 78.5, 82.5)}
     found = {c.other: c for c in against_best(scores, test_to_train=0.25)}
     assert list(found) == ["a", "c"]
     assert {c.best for c in found.values()} == {"b"}

@@ -121,20 +121,13 @@ def test_no_records_no_table():
 
 
 def test_another_metric(small):
-    assert build_table(small, metric="macro_f1").entries["cmgnn", "actor"].mean == pytest.approx(
-        18.5
-    )
+    assert build_table(small, metric="macro_f1").entries["cmgnn", "actor"].mean == pytest.approx(18.5)
 
 
 def test_failed_and_missing_cells(small):
     table = build_table(small)
     failed, missing = table.entries["gcn", "flickr"], table.entries["mlp", "flickr"]
-    assert (failed.mean, failed.n, failed.failed, failed.failure_label) == (
-        None,
-        0,
-        {"memory": 3},
-        "OOM",
-    )
+    assert (failed.mean, failed.n, failed.failed, failed.failure_label) == (None, 0, {"memory": 3}, "OOM")
     assert (missing.mean, missing.n, missing.failed, missing.failure_label) == (None, 0, {}, "–")
     assert (failed.rank, failed.position, failed.not_significantly_worse) == (None, 0, None)
 
@@ -169,9 +162,7 @@ def test_runs_that_failed_everywhere_were_planned_too():
 
 
 def test_only_the_newest_kind_of_settings_counts():
-    old = [
-        record(split=i, value=0.9, settings={"width": 3}, finished="2029-01-01") for i in range(5)
-    ]
+    old = [record(split=i, value=0.9, settings={"width": 3}, finished="2029-01-01") for i in range(5)]
     new = [record(split=i, value=0.3, settings={"width": 5}) for i in range(2)]
     entry = build_table([*new, *old]).entries["gcn", "actor"]
     assert (entry.n, entry.mean) == (2, pytest.approx(30.0))
@@ -250,12 +241,8 @@ def test_what_is_left_out_is_counted():
     old = [record(split=i, settings={"width": 3}, finished="2029-01-01") for i in range(5)]
     table = build_table([*old, record(), record("mlp", "pubmed")])
     assert table.n_excluded == 5
-    assert "5 records of other settings, graphs, or versions are excluded" in render_table(
-        table, "text"
-    )
-    assert (
-        build_table([*old, record(), record("mlp", "pubmed")], datasets=["pubmed"]).n_excluded == 0
-    )
+    assert "5 records of other settings, graphs, or versions are excluded" in render_table(table, "text")
+    assert build_table([*old, record(), record("mlp", "pubmed")], datasets=["pubmed"]).n_excluded == 0
 
 
 def test_significance_is_that_of_the_paired_test(small):
@@ -276,9 +263,7 @@ def test_significance_is_that_of_the_paired_test(small):
 
 
 def test_sizes_of_the_splits_come_from_the_records_or_are_the_papers(small):
-    half = [
-        record(split=i, details={"split": {"train": 50, "val": 25, "test": 25}}) for i in (0, 1)
-    ]
+    half = [record(split=i, details={"split": {"train": 50, "val": 25, "test": 25}}) for i in (0, 1)]
     bare = [record("gcn", "pubmed", i, details={}) for i in (0, 1)]
     table = build_table([*half, *bare])
     assert table.test_to_train == {"actor": 0.5, "pubmed": TEST_TO_TRAIN}
@@ -346,20 +331,14 @@ def test_against_the_paper(small):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.184, "+0.18"), (-0.5, "−0.50"), (0.0, "0.00"), (-0.004, "0.00"), (0.005001, "+0.01")],
+    ("value", "text"), [(0.184, "+0.18"), (-0.5, "−0.50"), (0.0, "0.00"), (-0.004, "0.00"), (0.005001, "+0.01")]
 )
 def test_signs(value, text):
     assert signed(value) == text
 
 
 def test_probabilities_are_spelt_as_exactly_as_they_are():
-    assert [p_text(p) for p in (1.0, 0.04999, 0.00012, 0.0)] == [
-        "1.000",
-        "0.050",
-        "1.2e-04",
-        "0.000",
-    ]
+    assert [p_text(p) for p in (1.0, 0.04999, 0.00012, 0.0)] == ["1.000", "0.050", "1.2e-04", "0.000"]
 
 
 def test_json_is_a_list_of_cells(small):
@@ -415,9 +394,7 @@ def test_markdown_marks_best_second_and_level(small):
     assert [row[3].strip() for row in rows.values()] == ["2.5", "2.0", "1.5"]
     text = "\n".join(lines)
     assert "sample standard deviation (n − 1) of the test accuracy" in text
-    assert (
-        "over the 2 of 3 datasets on which all 3 methods share runs, by the means of those" in text
-    )
+    assert "over the 2 of 3 datasets on which all 3 methods share runs, by the means of those" in text
     assert "Holm's correction, level 0.05" in text
     assert "Over 2 datasets, Friedman: χ² = 1.00, p = 0.607" in text
 
@@ -441,12 +418,7 @@ def test_latex_is_a_booktabs_table(small):
     text = render_table(build_table(small, against=True), "latex")
     lines = [line for line in text.splitlines() if not line.startswith("%")]
     assert lines[0] == r"\begin{tabular}{lrrrr}"
-    assert [lines[1], lines[3], *lines[-2:]] == [
-        r"\toprule",
-        r"\midrule",
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
+    assert [lines[1], lines[3], *lines[-2:]] == [r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}"]
     rows = [lines[2], *lines[4:-2]]
     assert len(rows) == 4
     assert all(row.endswith(r" \\") and row.count(" & ") == 4 for row in rows)
@@ -538,28 +510,18 @@ def test_a_narrow_terminal_gets_blocks_of_datasets(width):
     assert text.count("¹50.50 ± 0.71") == 7
     assert all(name in text for name in names)
     assert text.count("rank ") >= 1
-    assert (
-        sum(line.split()[:1] == ["ordered-gnn"] for line in text.splitlines())
-        == {
-            60: 4,
-            80: 2,
-            140: 1,
-        }[width]
-    )
+    assert sum(line.split()[:1] == ["ordered-gnn"] for line in text.splitlines()) == {60: 4, 80: 2, 140: 1}[width]
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [("a.md", "md"), ("a.TEX", "latex"), ("a.csv", "csv"), ("a.json", "json"), ("a", "text")],
+    ("name", "kind"), [("a.md", "md"), ("a.TEX", "latex"), ("a.csv", "csv"), ("a.json", "json"), ("a", "text")]
 )
 def test_the_ending_tells_the_format(tmp_path, name, kind):
     assert format_of(tmp_path / name) == kind
 
 
 def test_unknown_formats_are_told(small):
-    with pytest.raises(
-        HeterophilyError, match='unknown format of a table "htm"; did you mean "html"'
-    ):
+    with pytest.raises(HeterophilyError, match='unknown format of a table "htm"; did you mean "html"'):
         render_table(build_table(small), "htm")
 
 
@@ -593,10 +555,7 @@ def test_the_command_prints_text_by_default(run):
 def test_the_command_chooses(run):
     code, out, _ = run("--format", "json", "--models", "gcn, mlp", "--datasets", "actor")
     assert code == 0
-    assert [(c["model"], c["dataset"]) for c in json.loads(out)] == [
-        ("gcn", "actor"),
-        ("mlp", "actor"),
-    ]
+    assert [(c["model"], c["dataset"]) for c in json.loads(out)] == [("gcn", "actor"), ("mlp", "actor")]
     _, out, _ = run("--format", "json", "--metric", "macro_f1", "--models", "all")
     assert json.loads(out)[0]["mean"] == pytest.approx(mean([36.9, 36.2, 37.8]) / 2)
     assert json.loads(out)[0]["std"] == pytest.approx(stdev([36.9, 36.2, 37.8]) / 2)

@@ -21,9 +21,7 @@ def market(tmp_path_factory):
     rng = np.random.default_rng(0)
     folder = tmp_path_factory.mktemp("market")
     kinds = np.arange(NODES) % 3
-    pairs = [
-        (i, j) for i in range(NODES) for j in rng.choice(NODES, 9) if (kinds[i] + 1) % 3 == kinds[j]
-    ]
+    pairs = [(i, j) for i in range(NODES) for j in rng.choice(NODES, 9) if (kinds[i] + 1) % 3 == kinds[j]]
     lines = ["source,target", *(f"n{i:03d},n{j:03d}" for i, j in pairs)]
     (folder / "edges.csv").write_text("\n".join(lines))
     rows = ["id,label,a,b,c"]
@@ -54,9 +52,7 @@ def test_fit_takes_a_file_of_settings(market, tmp_path, monkeypatch, capsys):
     assert "a settings file is for one method" in err
 
 
-def test_fit_writes_the_model_predictions_metrics_and_figures(
-    market, tmp_path, monkeypatch, capsys
-):
+def test_fit_writes_the_model_predictions_metrics_and_figures(market, tmp_path, monkeypatch, capsys):
     quick = ("--set", "max_epochs=8", "--set", "width=8")
     code, out, err = run(monkeypatch, capsys, "fit", market, "--out", tmp_path, *quick)
     assert (code, err) == (0, "")
@@ -80,25 +76,14 @@ def test_fit_writes_the_model_predictions_metrics_and_figures(
     assert metrics["model"] == "cmgnn"
     assert metrics["settings"]["width"] == 8
     assert "held out" in metrics["split"]["origin"]
-    code, out, _ = run(
-        monkeypatch, capsys, "predict", tmp_path, market, "--out", tmp_path / "b.csv"
-    )
+    code, out, _ = run(monkeypatch, capsys, "predict", tmp_path, market, "--out", tmp_path / "b.csv")
     assert code == 0
     assert (tmp_path / "b.csv").read_text() == (tmp_path / "predictions.csv").read_text()
 
 
 def test_fit_takes_threads_and_the_number_of_neighbors(market, tmp_path, monkeypatch, capsys):
     before = torch.get_num_threads()
-    words = (
-        "--model",
-        "gcn",
-        "--set",
-        "max_epochs=1",
-        "--batch-size",
-        9,
-        "--out",
-        tmp_path / "out",
-    )
+    words = ("--model", "gcn", "--set", "max_epochs=1", "--batch-size", 9, "--out", tmp_path / "out")
     try:
         more = ("--num-neighbors", "2,1", "--threads", 2)
         assert run(monkeypatch, capsys, "fit", market, *words, *more)[0] == 0

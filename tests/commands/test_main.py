@@ -61,10 +61,7 @@ def test_help_lists_every_command(output):
         ("download", ["Names of datasets", "verify their checksums"]),
         ("diagnose", ["GRAPH", "--nodes", "--plot", "--json", "recommend methods"]),
         ("audit", ["GRAPH", "--nodes", "--json", "leakage between splits"]),
-        (
-            "synthesize",
-            ["File for the graph", "--base", "--homophily", "--pattern", "--degree", "--seed"],
-        ),
+        ("synthesize", ["File for the graph", "--base", "--homophily", "--pattern", "--degree", "--seed"]),
     ],
 )
 @pytest.mark.parametrize("flag", ["-h", "--help"])
@@ -78,9 +75,7 @@ def test_the_version_is_that_of_the_package(output):
 
 
 def test_the_command_starts_without_torch():
-    code = (
-        "import heterophily.commands.main, sys; assert not {'torch', 'scipy'} & sys.modules.keys()"
-    )
+    code = "import heterophily.commands.main, sys; assert not {'torch', 'scipy'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -180,10 +175,7 @@ def test_a_synthesized_graph_can_be_diagnosed(output, tmp_path):
     options = ["--homophily", 0.5, "--pattern", "hard", "--degree", 4, "--seed", 3]
     expected = synthetic_graph(digits(), homophily=0.5, pattern="hard", degree=4, seed=3)
     text = output("synthesize", path, *options)
-    assert (
-        text
-        == f"wrote {path}: digits, homophily 0.5, hard, degree 4.0, {expected.n_edges:,} edges\n"
-    )
+    assert text == f"wrote {path}: digits, homophily 0.5, hard, degree 4.0, {expected.n_edges:,} edges\n"
     assert Graph.load(path).checksum == expected.checksum
     content = json.loads(output("diagnose", path, "--json"))
     assert content["homophily"]["edge"] == pytest.approx(0.5, abs=0.01)

@@ -8,13 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from heterophily.commands.options import (
-    parse_names,
-    parse_neighbors,
-    parse_numbers,
-    parse_settings,
-    with_options,
-)
+from heterophily.commands.options import parse_names, parse_neighbors, parse_numbers, parse_settings, with_options
 from heterophily.core.errors import HeterophilyError
 
 

@@ -20,9 +20,7 @@ from heterophily.core.compatibility import (
 )
 from heterophily.core.graph import Graph
 
-BIPARTITE = Graph.from_edges(
-    [(i, j) for i in range(4) for j in range(4, 7)], labels=[0] * 4 + [1] * 3
-)
+BIPARTITE = Graph.from_edges([(i, j) for i in range(4) for j in range(4, 7)], labels=[0] * 4 + [1] * 3)
 
 
 def parts(graph):
@@ -81,9 +79,7 @@ def test_nodes_keep_their_neighborhoods_under_other_numbers(random_graph):
     labels = torch.empty_like(random_graph.labels)
     labels[order] = random_graph.labels
     renumbered = Graph.from_edges(order[edges.long()], labels=labels, n_classes=5)
-    torch.testing.assert_close(
-        observed_compatibility(*parts(renumbered)), observed_compatibility(*parts(random_graph))
-    )
+    torch.testing.assert_close(observed_compatibility(*parts(renumbered)), observed_compatibility(*parts(random_graph)))
 
 
 def test_discriminability_is_one_less_mean_cosine_similarity(random_graph):
@@ -159,9 +155,7 @@ def test_a_node_is_not_recognised_by_its_own_neighborhood():
     graph = Graph.from_edges([(0, 1), (0, 2), (3, 4)], labels=[2, 1, 1, 0, 0])
     assert naive_guess(graph, 0) != 2
     accuracy, _ = neighborhood_accuracy(*parts(graph))
-    assert accuracy == pytest.approx(
-        np.mean([naive_guess(graph, i) == y for i, y in enumerate([2, 1, 1, 0, 0])])
-    )
+    assert accuracy == pytest.approx(np.mean([naive_guess(graph, i) == y for i, y in enumerate([2, 1, 1, 0, 0])]))
 
 
 def soft_labels(graph, seed=0):
@@ -247,9 +241,7 @@ def test_with_all_labels_and_many_neighbors_the_estimate_is_what_is_observed():
 
 def test_nodes_of_few_neighbors_count_less_in_the_estimate(random_graph):
     soft = soft_labels(random_graph)
-    by_degree = estimated_compatibility(
-        random_graph.symmetric, soft, degree_weights(random_graph.degrees, 5).double()
-    )
+    by_degree = estimated_compatibility(random_graph.symmetric, soft, degree_weights(random_graph.degrees, 5).double())
     alike = estimated_compatibility(random_graph.symmetric, soft, torch.ones(40).double())
     assert not torch.allclose(by_degree, alike)
 

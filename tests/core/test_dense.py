@@ -54,9 +54,7 @@ def test_factors_may_be_transposes_and_slices(rows: int, monkeypatch) -> None:
     for one, other in product_of(lefts, rights):
         expected = one.double() @ other.double()
         torch.testing.assert_close(matmul(one, other).double(), expected, rtol=1e-5, atol=1e-5)
-    assert not any(
-        gaps
-    )  # gaps make oneDNN very slow; a few rows use another product, and more rows are copied
+    assert not any(gaps)  # gaps make oneDNN very slow; a few rows use another product, and more rows are copied
     assert len(gaps) == ways.onednn_is_faster() * (12 if rows == 60 else 6)
 
 
@@ -80,11 +78,7 @@ def test_products_of_any_width_equal_the_plain_one(columns: int, biased: bool) -
     assert found.is_contiguous()
     flow = torch.randn(expected.shape, dtype=torch.double, generator=generator)
     inputs = (state, weight)
-    pairs = zip(
-        torch.autograd.grad(found, inputs, flow),
-        torch.autograd.grad(expected, inputs, flow),
-        strict=True,
-    )
+    pairs = zip(torch.autograd.grad(found, inputs, flow), torch.autograd.grad(expected, inputs, flow), strict=True)
     for ours, theirs in pairs:
         torch.testing.assert_close(ours, theirs)
         assert ours.is_contiguous()
@@ -94,10 +88,7 @@ def test_a_sparse_state_may_be_multiplied_too() -> None:
     dense = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
     weight = torch.arange(12.0).view(3, 4)
     sparse = Matrix.from_scipy(dense.numpy())
-    torch.testing.assert_close(
-        product(sparse, weight, torch.ones(4)),
-        dense @ weight + 1,
-    )
+    torch.testing.assert_close(product(sparse, weight, torch.ones(4)), dense @ weight + 1)
 
 
 def test_no_rows_give_no_rows() -> None:

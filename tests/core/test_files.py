@@ -48,9 +48,7 @@ def test_a_saved_graph_comes_back_whole(tmp_path, kind, read):
     assert again.adjacency.indices.dtype == torch.int32
     for field in ("name", "n_classes", "node_ids", "class_names"):
         assert getattr(again, field) == getattr(graph, field)
-    assert {name: parts(s) for name, s in again.splits.items()} == {
-        name: parts(s) for name, s in graph.splits.items()
-    }
+    assert {name: parts(s) for name, s in again.splits.items()} == {name: parts(s) for name, s in graph.splits.items()}
     assert again.split("a").origin == "drawn"
 
 
@@ -98,10 +96,7 @@ def test_a_path_without_a_file_is_refused(tmp_path, name):
 @pytest.mark.parametrize(
     ("metadata", "words"),
     [
-        (
-            None,
-            "must be a graph of format heterophily-graph-1, got another .*; write it with Graph.save",
-        ),
+        (None, "must be a graph of format heterophily-graph-1, got another .*; write it with Graph.save"),
         ({"graph": '{"format": "other"}'}, "must be a graph of format heterophily-graph-1"),
         ({"graph": "{"}, "is not a saved graph"),
     ],
@@ -149,19 +144,12 @@ def test_a_saved_graph_is_readable_without_this_library(tmp_path):
 def test_npz_in_the_layout_of_the_heterophilous_graphs(tmp_path):
     path = tmp_path / "minesweeper.npz"
     train = np.array([[True, False, False, False], [False, True, False, False]])
-    masks = {
-        "train_masks": train,
-        "val_masks": train[::-1],
-        "test_masks": [[False, False, True, True]],
-    }
+    masks = {"train_masks": train, "val_masks": train[::-1], "test_masks": [[False, False, True, True]]}
     np.savez(path, node_features=X, node_labels=Y, edges=EDGES, **masks)
     graph = Graph.from_files(path)
     assert graph.checksum == build().checksum
     assert graph.name == "minesweeper"
-    assert {name: parts(s) for name, s in graph.splits.items()} == {
-        "0": [[0], [1], [2, 3]],
-        "1": [[1], [0], [2, 3]],
-    }
+    assert {name: parts(s) for name, s in graph.splits.items()} == {"0": [[0], [1], [2, 3]], "1": [[1], [0], [2, 3]]}
 
 
 def test_npz_with_an_edge_index_and_flat_masks(tmp_path):
@@ -235,9 +223,7 @@ def test_a_missing_path_is_refused(tmp_path):
 
 def test_an_unknown_kind_of_file_is_refused(tmp_path):
     (tmp_path / "graph.docx").touch()
-    with refused(
-        "cannot read graph.docx: expected a folder with edges.csv and nodes.csv, or one of"
-    ):
+    with refused("cannot read graph.docx: expected a folder with edges.csv and nodes.csv, or one of"):
         Graph.from_files(tmp_path / "graph.docx")
 
 

@@ -17,18 +17,12 @@ def draw(generator: torch.Generator, *shape: int) -> Tensor:
     return torch.randn(*shape, dtype=torch.double, generator=generator, requires_grad=True)
 
 
-def assert_equal_gradients(
-    ours: Callable[..., Tensor], plain: Callable[..., Tensor], inputs: list[Tensor]
-) -> None:
+def assert_equal_gradients(ours: Callable[..., Tensor], plain: Callable[..., Tensor], inputs: list[Tensor]) -> None:
     """Compare values and the gradients of a random weighted sum of them."""
     values, expected = ours(*inputs), plain(*inputs)
     torch.testing.assert_close(values, expected)
     flow = torch.randn(values.shape, dtype=torch.double)
-    pairs = zip(
-        torch.autograd.grad(values, inputs, flow),
-        torch.autograd.grad(expected, inputs, flow),
-        strict=True,
-    )
+    pairs = zip(torch.autograd.grad(values, inputs, flow), torch.autograd.grad(expected, inputs, flow), strict=True)
     for gradient, plain_gradient in pairs:
         torch.testing.assert_close(gradient, plain_gradient)
 
@@ -68,9 +62,7 @@ def test_the_plain_gated_sum_is_its_formula() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 4, 100])
-def test_a_blend_equals_its_definition_in_blocks_of_any_size(
-    rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_blend_equals_its_definition_in_blocks_of_any_size(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fused, "ROWS", rows)
     generator = torch.Generator().manual_seed(rows)
     inputs = [draw(generator, N, width) for width in (CHUNKS, WIDTH, WIDTH)]

@@ -12,13 +12,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
 from heterophily.core.sparse import Matrix
 
-EDGES = [
-    (0, 1),
-    (2, 2),
-    (1, 0),
-    (3, 0),
-    (0, 1),
-]  # both directions, a self-loop, one direction, a duplicate
+EDGES = [(0, 1), (2, 2), (1, 0), (3, 0), (0, 1)]  # both directions, a self-loop, one direction, a duplicate
 X = np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0], [4, 0, 0]], dtype=np.float32)
 Y = [1, 0, -1, 1]
 SPLITS = {"first": ([0, 1], [3], [2]), "second": ([3], [0], [1])}
@@ -59,9 +53,7 @@ def test_transposes_and_the_symmetric_form_are_computed_once():
     assert graph.symmetric.T is graph.symmetric.T
 
 
-@pytest.mark.parametrize(
-    "kind", [np.asarray, np.ndarray.tolist, torch.from_numpy, np.asfortranarray]
-)
+@pytest.mark.parametrize("kind", [np.asarray, np.ndarray.tolist, torch.from_numpy, np.asfortranarray])
 def test_dense_features_become_float32_whatever_holds_them(kind):
     graph = build(features=kind(X.astype(np.float64)))
     assert not graph.is_sparse
@@ -120,9 +112,7 @@ def test_splits_are_node_numbers_in_order_whatever_they_came_as(split):
 
 def test_an_unknown_split_is_an_error_with_a_hint():
     graph = build(splits=SPLITS)
-    with pytest.raises(
-        HeterophilyError, match='unknown split of graph "frist"; did you mean "first"'
-    ):
+    with pytest.raises(HeterophilyError, match='unknown split of graph "frist"; did you mean "first"'):
         graph.split("frist")
     with pytest.raises(HeterophilyError, match="available: none"):
         build().split("first")

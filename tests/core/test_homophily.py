@@ -37,9 +37,7 @@ def test_edge_homophily_is_the_share_of_equal_ends(measured, ends):
     assert measured.edge == pytest.approx(np.mean(ends[0] == ends[1]))
 
 
-def test_node_homophily_is_the_mean_over_nodes_with_labelled_neighbors(
-    measured, random_graph, form
-):
+def test_node_homophily_is_the_mean_over_nodes_with_labelled_neighbors(measured, random_graph, form):
     adjacency, labels = getattr(random_graph, form), random_graph.labels.tolist()
     edges = list(zip(adjacency.rows.tolist(), adjacency.indices.tolist(), strict=True))
     shares = []
@@ -50,9 +48,7 @@ def test_node_homophily_is_the_mean_over_nodes_with_labelled_neighbors(
     assert measured.node == pytest.approx(np.mean(shares))
 
 
-def test_class_insensitive_homophily_is_the_mean_excess_over_class_shares(
-    measured, ends, random_graph
-):
+def test_class_insensitive_homophily_is_the_mean_excess_over_class_shares(measured, ends, random_graph):
     labels = random_graph.labels[random_graph.labeled].numpy()
     total = 0.0
     for k in range(5):

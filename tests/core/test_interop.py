@@ -27,10 +27,7 @@ def build(features=X, **fields):
 
 
 def parts(graph):
-    return {
-        name: [part.tolist() for part in split.parts.values()]
-        for name, split in graph.splits.items()
-    }
+    return {name: [part.tolist() for part in split.parts.values()] for name, split in graph.splits.items()}
 
 
 def columns(*nodes):
@@ -75,8 +72,7 @@ def test_one_pyg_test_mask_serves_all_training_masks():
 
 
 @pytest.mark.parametrize(
-    ("fields", "n_nodes"),
-    [({"y": torch.tensor([0, 1, 0, 1, 1])}, 5), ({"num_nodes": 7}, 7), ({}, 4)],
+    ("fields", "n_nodes"), [({"y": torch.tensor([0, 1, 0, 1, 1])}, 5), ({"num_nodes": 7}, 7), ({}, 4)]
 )
 def test_pyg_labels_or_num_nodes_or_edges_count_the_nodes(fields, n_nodes):
     assert Graph.from_pyg(Data(edge_index=INDEX, **fields)).n_nodes == n_nodes

@@ -16,18 +16,9 @@ from heterophily.core.machine import choose_device, choose_threads, peak_memory
 
 @pytest.mark.parametrize(
     ("option", "variable", "workers", "expected"),
-    [
-        (3, "2", 4, 3),
-        (0, "2", 4, 2),
-        (0, "2,1", 1, 2),
-        (0, "", 4, 2),
-        (0, "auto", 1, 8),
-        (0, "", 9, 1),
-    ],
+    [(3, "2", 4, 3), (0, "2", 4, 2), (0, "2,1", 1, 2), (0, "", 4, 2), (0, "auto", 1, 8), (0, "", 9, 1)],
 )
-def test_threads_come_from_the_option_the_environment_or_the_cores(
-    monkeypatch, option, variable, workers, expected
-):
+def test_threads_come_from_the_option_the_environment_or_the_cores(monkeypatch, option, variable, workers, expected):
     monkeypatch.setattr(machine, "n_cores", lambda: 8)
     monkeypatch.setenv("OMP_NUM_THREADS", variable)
     assert choose_threads(option, workers=workers) == expected
@@ -58,9 +49,7 @@ print(retained, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 def run_python(program, **environment):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_"))}
     command = [sys.executable, "-c", program]
-    done = subprocess.run(
-        command, env=clean | environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, env=clean | environment, capture_output=True, text=True, check=True)
     return done.stdout.split()
 
 
@@ -127,7 +116,5 @@ def test_a_device_is_chosen_by_name():
 
 @pytest.mark.parametrize("name", ["gpu", "", "cuda:99", "xpu:99"])
 def test_a_device_that_is_not_there_is_refused(name):
-    with pytest.raises(
-        HeterophilyError, match=f"device '{name}' is not available; use 'auto' or 'cpu'"
-    ):
+    with pytest.raises(HeterophilyError, match=f"device '{name}' is not available; use 'auto' or 'cpu'"):
         choose_device(name)

@@ -7,15 +7,7 @@ import torch
 from torch.autograd import gradcheck
 
 from heterophily.core import kernels
-from heterophily.core.sparse import (
-    Matrix,
-    Pattern,
-    edge_softmax,
-    edge_sum,
-    sddmm,
-    segment_sum,
-    spmm,
-)
+from heterophily.core.sparse import Matrix, Pattern, edge_softmax, edge_sum, sddmm, segment_sum, spmm
 
 N, M, D, H = 13, 9, 5, 3
 

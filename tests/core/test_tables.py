@@ -134,14 +134,8 @@ def test_a_split_column_is_the_given_split(read):
 @pytest.mark.parametrize(
     ("edges", "words"),
     [
-        (
-            "source,end\n007,b\n",
-            "edges.csv must have a column 'target' or .*, got 'source', 'end'; rename",
-        ),
-        (
-            "source,target\n007,x\nz,b\n",
-            "has 2 nodes that are not in the node table, for example 'x', 'z'",
-        ),
+        ("source,end\n007,b\n", "edges.csv must have a column 'target' or .*, got 'source', 'end'; rename"),
+        ("source,target\n007,x\nz,b\n", "has 2 nodes that are not in the node table, for example 'x', 'z'"),
         ("source,target\n7.0,b\n", "not in the node table, for example '7.0'"),
         ("source,target\n007,\n", "column 'target' has 1 empty ids"),
         ("source,target\n007,b,7\n", "edges.csv is not a readable table"),
@@ -156,20 +150,14 @@ def test_a_wrong_edge_table_is_refused(read, edges, words):
 @pytest.mark.parametrize(
     ("nodes", "words"),
     [
-        (
-            "name,age\n007,1\n",
-            "nodes.csv must have a column 'id' or 'node_id' or 'node', got 'name'",
-        ),
+        ("name,age\n007,1\n", "nodes.csv must have a column 'id' or 'node_id' or 'node', got 'name'"),
         ("id,age\n007,1\nb,2\n7,3\nb,4\n", "has node 'b' twice; remove one of them"),
         ("id,age,age\n007,1,1\nb,2,2\n7,3,3\n", "has column 'age' twice; remove one of them"),
         ("id,age\n007,1\nb,old\n7,3\n", "column 'age' must contain numbers, got string; encode"),
         ("id,age\n007,1\nb,\n7,3\n", "column 'age' is empty for node 'b' .1 such cells.; fill"),
         ("id,age\n007,1\nb,nan\n7,3\n", "features must be finite, but node 1 has nan in column 0"),
         ("id,age\n007,1\n,2\n7,3\n", "column 'id' has 1 empty ids"),
-        (
-            "id,label,split\n007,a,train\nb,a,dev\n7,a,test\n",
-            "train, val, test, or empty, got 'dev'",
-        ),
+        ("id,label,split\n007,a,train\nb,a,dev\n7,a,test\n", "train, val, test, or empty, got 'dev'"),
         ("id,label,split\n007,a,test\nb,a,\n7,a,\n", "split 'given' has no training nodes"),
         ("id,label,split\n007,,train\nb,a,\n7,a,\n", "train has nodes without a label"),
         ("", "nodes.csv is not a readable table: Empty CSV file"),

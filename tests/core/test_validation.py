@@ -45,9 +45,7 @@ def test_negative_nodes_are_refused_also_where_the_edges_alone_count_the_nodes(e
 def test_features_must_be_finite(kind, value):
     x = np.eye(3)
     x[2, 1] = value
-    with refused(
-        rf"finite, but node 2 has {value} in column 1 \(1 such values\); replace or remove"
-    ):
+    with refused(rf"finite, but node 2 has {value} in column 1 \(1 such values\); replace or remove"):
         Graph.from_edges(EDGES, kind(x))
 
 
@@ -67,14 +65,8 @@ def test_features_must_be_a_matrix_of_numbers(features, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        (
-            {"features": np.eye(3), "labels": [0, 1]},
-            "must have the same length, got features 3, labels 2",
-        ),
-        (
-            {"features": sp.eye_array(2), "n_nodes": 3},
-            "must have the same length, got features 2, n_nodes 3",
-        ),
+        ({"features": np.eye(3), "labels": [0, 1]}, "must have the same length, got features 3, labels 2"),
+        ({"features": sp.eye_array(2), "n_nodes": 3}, "must have the same length, got features 2, n_nodes 3"),
         ({"labels": LABELS, "n_nodes": 4}, "must have the same length, got labels 3, n_nodes 4"),
         ({"labels": LABELS, "class_names": ["a"]}, "class_names must have 2 names, got 1"),
         ({"labels": LABELS, "node_ids": "abcd"}, "node_ids must have 3 names, got 4"),
@@ -92,10 +84,7 @@ def test_lengths_must_agree(fields, words):
         ([0, 1.5, 2], "must be integers, with -1 for unknown, got 1.5"),
         ([0, np.nan, 2], "must be integers, with -1 for unknown, got nan"),
         ([0, np.inf, 2], "must be integers, with -1 for unknown, got inf"),
-        (
-            ["cat", "dog", "cat"],
-            "must be integers, with -1 for unknown, got 'cat'; for class names",
-        ),
+        (["cat", "dog", "cat"], "must be integers, with -1 for unknown, got 'cat'; for class names"),
         ([[0, 1], [1, 0], [0, 1]], r"one integer per node, got shape \(3, 2\)"),
         ([[0], [1, 0], [0]], "one integer per node, got rows of different length"),
     ],
@@ -110,9 +99,7 @@ def test_labels_must_be_below_the_number_of_classes():
         Graph.from_edges(EDGES, labels=[0, 4, 1], n_classes=2)
 
 
-@pytest.mark.parametrize(
-    "fields", [{}, {"features": np.zeros((0, 4))}, {"labels": []}, {"n_nodes": 0}]
-)
+@pytest.mark.parametrize("fields", [{}, {"features": np.zeros((0, 4))}, {"labels": []}, {"n_nodes": 0}])
 def test_an_empty_graph_is_refused(fields):
     with refused("no nodes; pass edges, features, or labels"):
         Graph.from_edges([], **fields)
@@ -174,11 +161,7 @@ def test_broken_features_are_refused():
 @pytest.mark.parametrize(
     ("name", "known", "words"),
     [
-        (
-            "chamelon-f",
-            ["chameleon-f", "cora"],
-            'unknown dataset "chamelon-f"; did you mean "chamel',
-        ),
+        ("chamelon-f", ["chameleon-f", "cora"], 'unknown dataset "chamelon-f"; did you mean "chamel'),
         ("zzz", ["cora", "actor"], 'unknown dataset "zzz"; available: actor, cora'),
         ("zzz", [], 'unknown dataset "zzz"; available: none'),
     ],

@@ -49,9 +49,7 @@ def test_every_file_has_an_address_that_ends_in_its_name_and_one_digest(row):
         assert address.scheme == "https"
         assert address.path.rsplit("/", 1)[1] == file.name
         assert bool(file.sha256) != bool(file.git_blob)
-        assert re.fullmatch("[0-9a-f]{64}", file.sha256) or re.fullmatch(
-            "[0-9a-f]{40}", file.git_blob
-        )
+        assert re.fullmatch("[0-9a-f]{64}", file.sha256) or re.fullmatch("[0-9a-f]{40}", file.git_blob)
 
 
 def test_no_two_files_share_a_digest():
@@ -67,9 +65,7 @@ def test_the_paper_counts_edges_as_stored_or_symmetrized(tiny, counts, edges):
 
 
 def test_a_misspelled_name_is_answered_with_the_closest():
-    with pytest.raises(
-        HeterophilyError, match='unknown dataset "chamelon-f"; did you mean "chameleon-f"'
-    ):
+    with pytest.raises(HeterophilyError, match='unknown dataset "chamelon-f"; did you mean "chameleon-f"'):
         lookup("chamelon-f")
 
 
@@ -94,9 +90,7 @@ def test_a_table_with_the_required_keys_is_a_dataset(tmp_path):
     assert row.name == "tiny"
     assert row.undirected
     assert not row.in_paper
-    assert [(f.name, f.url, len(f.git_blob)) for f in row.files] == [
-        ("a.mat", "https://example.org/a.mat", 40)
-    ]
+    assert [(f.name, f.url, len(f.git_blob)) for f in row.files] == [("a.mat", "https://example.org/a.mat", 40)]
 
 
 @pytest.mark.parametrize(

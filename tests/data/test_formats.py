@@ -83,15 +83,7 @@ def wikics_json(folder):
 
 WRITERS = {
     writer.__name__: writer
-    for writer in (
-        heterophilous_npz,
-        geom_gcn_text,
-        matlab,
-        planetoid,
-        gnn_benchmark_npz,
-        pickled_npz,
-        wikics_json,
-    )
+    for writer in (heterophilous_npz, geom_gcn_text, matlab, planetoid, gnn_benchmark_npz, pickled_npz, wikics_json)
 }
 
 
@@ -165,9 +157,7 @@ def array_bytes(tmp_path, save, **arrays):
     return (tmp_path / "junk").read_bytes()
 
 
-@pytest.fixture(
-    params=["empty", "text", "zip", "json", "pickle", "npy", "npz", "cut npz", "cut mat"]
-)
+@pytest.fixture(params=["empty", "text", "zip", "json", "pickle", "npy", "npz", "cut npz", "cut mat"])
 def junk(request, tmp_path):
     npz = array_bytes(tmp_path, np.savez, x=np.arange(3))
     return {

@@ -64,9 +64,7 @@ def test_official_splits_of_another_graph_are_refused(tiny, tmp_path):
 def test_a_size_that_differs_from_the_row_is_named(tiny, field, what):
     graph, came = load("tiny"), getattr(tiny, field)
     check_sizes(graph, tiny)
-    with pytest.raises(
-        HeterophilyError, match=f"must have 3 {what}, but the file has {came}; download"
-    ):
+    with pytest.raises(HeterophilyError, match=f"must have 3 {what}, but the file has {came}; download"):
         check_sizes(graph, replace(tiny, **{field: 3}))
 
 
@@ -84,11 +82,7 @@ def write_absent(row, folder, n_pairs):
         bounds = np.bincount(node, minlength=row.n_nodes).cumsum()[:-1]
         links = np.split(edges[node.argsort(kind="stable"), 1], bounds)
         features = [[1] * row.n_features] * row.n_nodes
-        content = {
-            "features": features,
-            "labels": labels.tolist(),
-            "links": [others.tolist() for others in links],
-        }
+        content = {"features": features, "labels": labels.tolist(), "links": [others.tolist() for others in links]}
         path.write_text(json.dumps(content))
     return hashlib.sha256(path.read_bytes()).hexdigest()
 

@@ -63,9 +63,7 @@ def test_a_target_is_stochastic_balanced_and_has_its_homophily_on_the_diagonal(s
     np.testing.assert_allclose(matrix.diagonal(), h)
 
 
-@pytest.mark.parametrize(
-    ("h", "easy", "hard"), [(0.8, 0.09, 0.09), (0.5, 0.31, 0.43), (0.2, 0.38, 0.93)]
-)
+@pytest.mark.parametrize(("h", "easy", "hard"), [(0.8, 0.09, 0.09), (0.5, 0.31, 0.43), (0.2, 0.38, 0.93)])
 def test_easy_and_hard_differ_in_discriminability_at_low_homophily(h, easy, hard):
     for kind, similarity in (("easy", easy), ("hard", hard)):
         matrix = torch.from_numpy(target(CORA, h, kind))

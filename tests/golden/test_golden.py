@@ -40,9 +40,7 @@ from heterophily.training.optimizers import make_optimizers
 
 def graph_of(edges, features, labels, splits, *, sparse):
     """Return a graph with float64 features, or with sparse float32 features."""
-    graph = Graph.from_edges(
-        edges, sp.csr_array(features) if sparse else features, labels=labels, splits=splits
-    )
+    graph = Graph.from_edges(edges, sp.csr_array(features) if sparse else features, labels=labels, splits=splits)
     return graph if sparse else graph.replace(features=torch.tensor(features))
 
 
@@ -80,10 +78,7 @@ FILE = Path(__file__).with_name("golden.json")
 PRESETS = {"published": ("0", 0), "reference": ("1", 1)}  # split and seed of each preset
 TYPES = {"dense": torch.float64, "sparse": torch.float32}
 TOLERANCES = {"dense": (1e-6, 1e-9), "sparse": (1e-3, 1e-5)}  # relative and absolute
-SMALL = {
-    "hog-gcn": {"second_width": 8, "attribute_width": 8},
-    "ordered-gnn": {"n_chunks": 4},
-}
+SMALL = {"hog-gcn": {"second_width": 8, "attribute_width": 8}, "ordered-gnn": {"n_chunks": 4}}
 N, F, K, STEPS, DIRECTIONS = 72, 16, 4, 3, 4
 
 
@@ -158,10 +153,7 @@ def differences(variant, expected, found):
         return [f"names of parameters changed: {', '.join(changed)}"]
     relative, absolute = TOLERANCES[variant]
     pairs = {name: (expected[name], found[name]) for name in ("losses", "logits")}
-    pairs |= {
-        f"gradient of {name}": (value, found["gradients"][name])
-        for name, value in expected["gradients"].items()
-    }
+    pairs |= {f"gradient of {name}": (value, found["gradients"][name]) for name, value in expected["gradients"].items()}
     return [
         f"{name}: expected {old}, got {new}"
         for name, (old, new) in pairs.items()

@@ -54,9 +54,7 @@ def test_an_input_layer_precedes_raw_features_only():
     assert completed(PLAIN, input_layer=True).encoder == Embed()
     both = replace(PLAIN, encoder=FeaturesAndStructure(None))
     assert completed(both, input_layer=True, dropout=0.2).encoder == FeaturesAndStructure(0.2)
-    predicts = Architecture(
-        channels=(Raw() * RowMean(),), encoder=Predict(dropout=None), transform=NoTransform()
-    )
+    predicts = Architecture(channels=(Raw() * RowMean(),), encoder=Predict(dropout=None), transform=NoTransform())
     assert completed(predicts, dropout=0.4).encoder == Predict(dropout=0.4)
 
 

@@ -258,9 +258,7 @@ def test_parts_that_need_dense_features_are_rejected_when_the_network_is_built(p
     method = CustomMethod("mine", Architecture(**parts))
     assert losses_of(method, make_graph(sparse=False)).isfinite()
     sparse = make_graph(sparse=True)
-    with pytest.raises(
-        HeterophilyError, match=f"mine cannot be used with .*{message}.*input_layer"
-    ):
+    with pytest.raises(HeterophilyError, match=f"mine cannot be used with .*{message}.*input_layer"):
         build(method, sparse)
     assert build(method, sparse, input_layer=True)(sparse).isfinite().all()
 

@@ -71,10 +71,7 @@ def test_methods_are_frozen():
         ({"k": 1.0}, "k must be an integer, got 1.0"),
         ({"rule": "loose"}, "rule must be one of strict, thresholded, got 'loose'"),
         ({"dropout": "much"}, "dropout must be a number, got 'much'"),
-        (
-            {"feature_norm": "l3"},
-            "feature_norm must be one of none, l1, l2, sum or empty, got 'l3'",
-        ),
+        ({"feature_norm": "l3"}, "feature_norm must be one of none, l1, l2, sum or empty, got 'l3'"),
         ({"learning_rate": 0.0}, "learning_rate must be above 0, got 0.0"),
         ({"residual": "yes"}, "residual must be true or false, got 'yes'"),
         ({"weight_decay": -1}, "weight_decay must be at least 0, got -1"),

@@ -125,9 +125,7 @@ def test_the_plain_loop_runs_every_method(name):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"labeled": False}, {"n_classes": 2}, {"n": 64}, {"n": 59, "labeled": False}],
-    ids=str,
+    "options", [{"labeled": False}, {"n_classes": 2}, {"n": 64}, {"n": 59, "labeled": False}], ids=str
 )
 @pytest.mark.parametrize("forward", [lambda network, graph: network(graph), evaluate])
 def test_other_graphs_can_be_predicted(options, forward):
@@ -182,9 +180,7 @@ def test_labels_of_other_nodes_do_not_matter():
     labels = graph.labels.clone()
     labels[30:] = (labels[30:] + 1) % K
     poisoned = graph.replace(labels=labels)
-    logits = [
-        trained_network(each.with_labels_only(TRAIN)).eval()(each) for each in (graph, poisoned)
-    ]
+    logits = [trained_network(each.with_labels_only(TRAIN)).eval()(each) for each in (graph, poisoned)]
     assert torch.equal(*logits)
 
 

@@ -205,9 +205,7 @@ def shake(network, scale=0.1):
 
 
 def _gradients(output, direction, named):
-    found = torch.autograd.grad(
-        (output * direction).sum(), list(named.values()), allow_unused=True, retain_graph=True
-    )
+    found = torch.autograd.grad((output * direction).sum(), list(named.values()), allow_unused=True, retain_graph=True)
     return {
         name: torch.zeros_like(parameter) if gradient is None else gradient
         for (name, parameter), gradient in zip(named.items(), found, strict=True)

@@ -49,9 +49,7 @@ def transcribe(network, graph, dense, *, relu_first=False, norm=False, extra=Fal
     return z
 
 
-@pytest.mark.parametrize(
-    ("structure", "relu_first", "extra", "norm"), list(product([False, True], repeat=4))
-)
+@pytest.mark.parametrize(("structure", "relu_first", "extra", "norm"), list(product([False, True], repeat=4)))
 def test_acm_gcn_equals_its_equations(graph, dense, agree, structure, relu_first, extra, norm):
     network = build(
         "acm-gcn", graph, width=5, structure_channel=structure, relu_first=relu_first,
@@ -62,9 +60,7 @@ def test_acm_gcn_equals_its_equations(graph, dense, agree, structure, relu_first
 
 
 @pytest.mark.parametrize("structure", [False, True])
-def test_dropout_stands_before_both_layers_and_not_on_the_structure(
-    graph, dense, agree, marked_dropout, structure
-):
+def test_dropout_stands_before_both_layers_and_not_on_the_structure(graph, dense, agree, marked_dropout, structure):
     network = build("acm-gcn", graph, width=5, structure_channel=structure, dropout=P)
     agree(network, graph, lambda: transcribe(network, graph, dense, p=P))
     assert marked_dropout == [P, P]

@@ -29,9 +29,7 @@ def test_appnp_equals_its_equations(graph, dense, agree):
     agree(network, graph, lambda: transcribe(network, graph, dense))
 
 
-def test_dropout_stands_in_the_classifier_and_on_the_entries_of_the_filter(
-    graph, dense, agree, marked_dropout
-):
+def test_dropout_stands_in_the_classifier_and_on_the_entries_of_the_filter(graph, dense, agree, marked_dropout):
     network = build("appnp", graph, width=5, n_layers=T, teleport=ALPHA, dropout=P, edge_dropout=Q)
     agree(network, graph, lambda: transcribe(network, graph, dense, P, Q))
     assert marked_dropout == [P, P] + [Q] * T
@@ -70,10 +68,7 @@ def test_weights_follow_the_linear_law_and_have_no_biases(small_graph, law):
     network = build("appnp", small_graph(n_features=400), width=900)
     law.uniform(network.encoder.inner.weight, 400**-0.5)
     law.uniform(network.encoder.outer.weight, 900**-0.5)
-    assert {name for name, _ in network.named_parameters()} == {
-        "encoder.inner.weight",
-        "encoder.outer.weight",
-    }
+    assert {name for name, _ in network.named_parameters()} == {"encoder.inner.weight", "encoder.outer.weight"}
 
 
 def test_only_the_first_layer_decays(graph):

@@ -69,9 +69,7 @@ def test_strong_classics_equal_their_equations(graph, dense, agree, name, norm, 
 
 @pytest.mark.parametrize("norm", ["batch", "layer"])
 @pytest.mark.parametrize("name", MESSAGES)
-def test_dropout_stands_before_every_layer_and_the_head(
-    graph, dense, agree, marked_dropout, name, norm
-):
+def test_dropout_stands_before_every_layer_and_the_head(graph, dense, agree, marked_dropout, name, norm):
     attention = {"attention_dropout": Q} if name == "gat+" else {}
     settings = {"width": WIDTH, "n_layers": LAYERS, "norm": norm, "dropout": P, **attention}
     network = build(name, graph, **settings)

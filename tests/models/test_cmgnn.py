@@ -87,9 +87,7 @@ def combine(w, messages, degrees):
     return torch.relu(sum(alpha[:, r : r + 1] * m for r, m in enumerate(messages)))
 
 
-def transcribe(
-    network, graph, dense, *, relu_first=True, p=0.0, double=False, b_sup=None, prototypes=None
-):
+def transcribe(network, graph, dense, *, relu_first=True, p=0.0, double=False, b_sup=None, prototypes=None):
     """Logits and Z of nodes and prototypes; `b_sup` (N+K, K) or None without channel 2."""
     f = dense.filters(graph)
     extra = 0 if prototypes is None else K
@@ -148,12 +146,8 @@ def b_sup(dense, labels, m):
     return dense.norm1(torch.cat([labels, torch.eye(K)]) @ m)
 
 
-@pytest.mark.parametrize(
-    ("structure", "relu_first", "n_layers"), list(product([False, True], [False, True], [1, 2]))
-)
-def test_cmgnn_equals_its_equations(
-    graph, train, dense, agree, believing, structure, relu_first, n_layers
-):
+@pytest.mark.parametrize(("structure", "relu_first", "n_layers"), list(product([False, True], [False, True], [1, 2])))
+def test_cmgnn_equals_its_equations(graph, train, dense, agree, believing, structure, relu_first, n_layers):
     settings = {"structure": structure, "relu_first": relu_first, "n_layers": n_layers}
     network, soft, _, m = believing(**settings)
     network.eval()
@@ -203,9 +197,7 @@ def test_the_loss_asks_nodes_and_prototypes_and_separates_classes(
 
 
 @pytest.mark.parametrize("double", [False, True])
-def test_structure_is_dropped_once_or_twice(
-    graph, train, dense, agree, believing, marked_dropout, double
-):
+def test_structure_is_dropped_once_or_twice(graph, train, dense, agree, believing, marked_dropout, double):
     kind = "double" if double else "single"
     network, soft, _, m = believing(structure=True, structure_dropout=kind, dropout=P)
     parts = {"b_sup": b_sup(dense, soft, m), "prototypes": means(graph, dense, train)}
@@ -237,9 +229,7 @@ def test_the_reference_has_every_quirk_of_the_program(small_graph):
 
 
 @pytest.mark.parametrize("structure", [False, True])
-def test_the_reference_equals_the_program(
-    graph, train, dense, agree, believing, marked_dropout, structure
-):
+def test_the_reference_equals_the_program(graph, train, dense, agree, believing, marked_dropout, structure):
     settings = {"structure": structure, "dropout": P, "discrimination_weight": 0.7}
     network, _, known, _ = believing(preset="reference", **settings)
     m = estimate(graph, dense, known, overwritten=True)
@@ -276,9 +266,7 @@ def soft_label(graph, train, node, *, heard, hidden=None, logits=None):
         ("true", None, True),
     ],
 )
-def test_a_node_that_is_asked_does_not_hear_its_own_label(
-    small_graph, heard, is_hidden, leaks, round_
-):
+def test_a_node_that_is_asked_does_not_hear_its_own_label(small_graph, heard, is_hidden, leaks, round_):
     graph = small_graph()
     train = graph.split("0").train
     node = int(train[4])
@@ -332,9 +320,7 @@ def test_other_nodes_are_hidden_in_every_step_and_none_in_evaluation(small_graph
 
 
 @pytest.mark.parametrize("structure", [False, True])
-def test_without_supplement_prototypes_are_only_asked(
-    graph, train, dense, agree, believing, structure
-):
+def test_without_supplement_prototypes_are_only_asked(graph, train, dense, agree, believing, structure):
     settings = {"structure": structure, "dropout": 0.0, "discrimination_weight": 0.7}
     network, _, _, m = believing(WITHOUT_SUPPLEMENT, **settings)
     prototypes = means(graph, dense, train)
@@ -379,9 +365,7 @@ def test_without_both_there_are_no_prototypes(graph, train, dense, agree, struct
     assert network.context.n_virtual == 0
 
 
-def test_without_supplement_and_weight_there_are_no_prototypes_either(
-    graph, train, dense, agree, believing
-):
+def test_without_supplement_and_weight_there_are_no_prototypes_either(graph, train, dense, agree, believing):
     network = build(variant(WITHOUT_SUPPLEMENT, discrimination_weight=0.0, dropout=0.0), graph)
     network.initialize_states(graph, train)
     agree(
@@ -449,9 +433,7 @@ def test_new_predictions_change_the_belief_but_not_the_labels_of_training_nodes(
     known = one_hot(graph, train, logits.detach().softmax(dim=1))
     assert torch.equal(network.states[0].soft_labels[train], torch.eye(K)[graph.labels[train]])
     torch.testing.assert_close(network.states[0].soft_labels, known)
-    torch.testing.assert_close(
-        network.states[0].supplementary_labels, logits.detach().softmax(dim=1)
-    )
+    torch.testing.assert_close(network.states[0].supplementary_labels, logits.detach().softmax(dim=1))
     torch.testing.assert_close(network.states[0].compatibility, estimate(graph, dense, known))
     assert not torch.allclose(before, network.states[0].compatibility)
     assert not network.states[0].supplementary_labels.requires_grad
@@ -511,9 +493,7 @@ def test_relabelling_classes_only_moves_the_columns_of_the_belief(small_graph):
     moved = graph.replace(labels=order[graph.labels])
     other.initialize_states(moved, train)
     other.update_states(moved, logits[:, order.argsort()])
-    torch.testing.assert_close(
-        other.states[0].compatibility[order][:, order], network.states[0].compatibility
-    )
+    torch.testing.assert_close(other.states[0].compatibility[order][:, order], network.states[0].compatibility)
     torch.testing.assert_close(other.states[0].prototypes[order], network.states[0].prototypes)
 
 

@@ -59,9 +59,7 @@ def test_weights_are_normal_and_biases_linear(small_graph, law):
 
 def test_gates_take_either_sign(small_graph, monkeypatch):
     found, original = [], SignedAttention.values
-    monkeypatch.setattr(
-        SignedAttention, "values", lambda *a: found.append(original(*a)) or found[-1]
-    )
+    monkeypatch.setattr(SignedAttention, "values", lambda *a: found.append(original(*a)) or found[-1])
     graph = small_graph()
     build("fagcn", graph).eval()(graph)
     values = torch.cat(found)

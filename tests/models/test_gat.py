@@ -88,9 +88,7 @@ def test_many_entries_are_attended_head_by_head_with_the_same_result(graph, monk
     torch.testing.assert_close(*results)
 
 
-def test_head_by_head_drops_attention_while_training_and_repeats_the_mask_for_gradients(
-    graph, monkeypatch
-):
+def test_head_by_head_drops_attention_while_training_and_repeats_the_mask_for_gradients(graph, monkeypatch):
     monkeypatch.setattr("heterophily.htmp.guidance.MAX_ATTENTION_VALUES", 0)
     network = build("gat", graph, dropout=0.0, attention_dropout=0.5)
     torch.manual_seed(1)

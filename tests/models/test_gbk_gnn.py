@@ -64,9 +64,7 @@ def test_the_reference_network_is_the_card(graph, dense, agree, marked_dropout, 
 @pytest.mark.parametrize("form", ["binary", "probabilities_as_logits"])
 @pytest.mark.parametrize("target", ["same_label", "both_nonzero"])
 @pytest.mark.parametrize("loops", [False, True])
-def test_the_loss_is_cross_entropy_plus_the_gate_loss(
-    graph, train, dense, agree, marked_dropout, form, target, loops
-):
+def test_the_loss_is_cross_entropy_plus_the_gate_loss(graph, train, dense, agree, marked_dropout, form, target, loops):
     settings = {"gate_loss": form, "gate_target": target, "gate_self_loops": loops}
     network = build("gbk-gnn", graph, width=6, gate_weight=3.0, **settings)
 

@@ -35,18 +35,14 @@ def test_gcnii_equals_its_equations(graph, dense, agree, star):
 
 
 @pytest.mark.parametrize("star", [False, True])
-def test_dropout_stands_before_every_layer_but_not_on_the_first_state(
-    graph, dense, agree, marked_dropout, star
-):
+def test_dropout_stands_before_every_layer_but_not_on_the_first_state(graph, dense, agree, marked_dropout, star):
     network = build("gcnii", graph, **options(star=star, dropout=P))
     agree(network, graph, lambda: transcribe(network, graph, dense, star=star, p=P))
     assert marked_dropout == [P] * 5
 
 
 def test_without_residual_and_with_full_weights_it_is_a_gcn_without_bias(graph, dense):
-    network = build(
-        "gcnii", graph, n_layers=1, initial_residual=0.0, identity_decay=math.e - 1
-    ).eval()
+    network = build("gcnii", graph, n_layers=1, initial_residual=0.0, identity_decay=math.e - 1).eval()
     f = dense.filters(graph)
     first = torch.relu(network.encoder.dense[0](dense.norm1(f.X)))
     z = torch.relu(f.S1 @ first @ network.stacks[0][0].transform.W)

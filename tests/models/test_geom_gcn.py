@@ -18,10 +18,7 @@ def forward(network, graph, dense, *, degree="union"):
     """The logits, each relation by itself."""
     found, p = relations(network, graph), 0.5 if network.training else 0.0
     n = sum(pattern.sum(dim=1) for pattern in found)
-    operators = [
-        dense.symmetric(a) if degree == "relation" else a / (n[:, None] * n[None, :]).sqrt()
-        for a in found
-    ]
+    operators = [dense.symmetric(a) if degree == "relation" else a / (n[:, None] * n[None, :]).sqrt() for a in found]
     first, second = (layer.transform for layer in network.stacks[0])
     x = dense.drop(dense.features(graph), p)
     z = [s @ x @ getattr(first, f"W{r}") for r, s in enumerate(operators)]
@@ -64,8 +61,7 @@ def test_relations_split_the_edges_by_quadrant(small_graph, dense):
 def test_the_reference_counts_an_edge_in_one_relation_at_most(small_graph):
     graph = small_graph()
     both, latent = (
-        sum(relations(build("geom-gcn", graph, width=4, overlap=overlap), graph))
-        for overlap in ("both", "latent")
+        sum(relations(build("geom-gcn", graph, width=4, overlap=overlap), graph)) for overlap in ("both", "latent")
     )
     assert latent.max() == 1
     assert both.max() == 2

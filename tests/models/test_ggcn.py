@@ -87,9 +87,7 @@ def test_delta_is_the_ratio_of_roots_of_degrees_or_zero(small_graph, dense, norm
     roots = (degrees[columns] / degrees[rows]).sqrt() - 1
     torch.testing.assert_close(delta, roots if normalization == "symmetric" else 0 * roots)
     torch.testing.assert_close(weight, normalized(graph, dense, normalization)[rows, columns])
-    torch.testing.assert_close(
-        delta, deltas(normalized(graph, dense, normalization))[rows, columns]
-    )
+    torch.testing.assert_close(delta, deltas(normalized(graph, dense, normalization))[rows, columns])
 
 
 @pytest.mark.parametrize("size", [1e-5, 1.0], ids=["below the floor", "above it"])

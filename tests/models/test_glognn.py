@@ -35,9 +35,7 @@ def forward(network, graph, dense, *, rate, alpha, beta, gamma, delta, drops=Tru
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("n_layers", [1, 3])
-def test_the_published_network_is_the_card(
-    graph, dense, agree, marked_dropout, variant, n_layers, training
-):
+def test_the_published_network_is_the_card(graph, dense, agree, marked_dropout, variant, n_layers, training):
     numbers = {"alpha": 0.7, "beta": 1.3, "gamma": 0.4, "delta": 0.3}
     settings = {"variant": variant, "n_layers": n_layers, "n_orders": 3, "dropout": 0.6}
     network = build("glognn", graph, width=6, **numbers, **settings).train(training)

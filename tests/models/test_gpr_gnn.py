@@ -29,9 +29,7 @@ def test_gpr_gnn_equals_its_equations(graph, dense, agree, law):
     agree(network, graph, lambda: transcribe(network, graph, dense))
 
 
-def test_dropout_stands_in_the_classifier_and_before_propagation(
-    graph, dense, agree, marked_dropout
-):
+def test_dropout_stands_in_the_classifier_and_before_propagation(graph, dense, agree, marked_dropout):
     network = build("gpr-gnn", graph, width=5, n_layers=T, dropout=P, propagation_dropout=Q)
     agree(network, graph, lambda: transcribe(network, graph, dense, P, Q))
     assert marked_dropout == [P, P, Q]
@@ -49,9 +47,7 @@ def test_gamma_of_ppr_sums_to_one(graph):
 
 def test_gamma_of_nppr_is_a_geometric_series_of_length_one(graph):
     raw = [0.5**k for k in range(T + 1)]
-    assert gamma_of(graph, teleport=0.5, gamma_init="nppr") == pytest.approx(
-        [value / sum(raw) for value in raw]
-    )
+    assert gamma_of(graph, teleport=0.5, gamma_init="nppr") == pytest.approx([value / sum(raw) for value in raw])
 
 
 @pytest.mark.parametrize("position", range(T + 1))

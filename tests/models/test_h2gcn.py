@@ -31,17 +31,13 @@ def book(small_graph):
     """Nodes 1 and 2 are joined and share three neighbors: Σ 1/deg° = 3/3 + 2/5 > 1 on their edge."""
     edges = [(1, 2)] + [(end, leaf) for end in (1, 2) for leaf in (3, 4, 5)]
     graph = small_graph()
-    return Graph.from_edges(edges, graph.features, labels=graph.labels).replace(
-        features=graph.features
-    )
+    return Graph.from_edges(edges, graph.features, labels=graph.labels).replace(features=graph.features)
 
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("activation", ["relu", "none"])
 @pytest.mark.parametrize("n_layers", [1, 2])
-def test_the_published_network_is_the_card(
-    graph, dense, agree, marked_dropout, activation, n_layers, training
-):
+def test_the_published_network_is_the_card(graph, dense, agree, marked_dropout, activation, n_layers, training):
     network = build("h2gcn", graph, width=4, activation=activation, n_layers=n_layers)
     network.train(training)
     agree(network, graph, lambda: forward(network, graph, dense, activation=activation))
@@ -57,17 +53,11 @@ def test_the_reference_network_thresholds_the_second_hop(small_graph, dense, agr
     strict, other = (second_hop(graph, dense, rule) for rule in ("strict", "thresholded"))
     assert (other - strict).nonzero().tolist() == [[1, 2], [2, 1]]
     network = build("h2gcn", graph, preset="reference", width=4)
-    agree(
-        network,
-        graph,
-        lambda: forward(network, graph, dense, activation="relu", rule="thresholded"),
-    )
+    agree(network, graph, lambda: forward(network, graph, dense, activation="relu", rule="thresholded"))
 
 
 @pytest.mark.parametrize("preset", ["published", "reference"])
-def test_the_loss_takes_a_logarithm_unless_the_preset_says_no(
-    graph, train, dense, agree, marked_dropout, preset
-):
+def test_the_loss_takes_a_logarithm_unless_the_preset_says_no(graph, train, dense, agree, marked_dropout, preset):
     network = build("h2gcn", graph, preset=preset, width=4)
     rule = "strict" if preset == "published" else "thresholded"
 

@@ -91,9 +91,7 @@ def test_the_reference_network_computes_the_same(graph, dense, agree, marked_dro
     agree(network, graph, expected)
 
 
-def test_the_loss_adds_the_attribute_model_and_propagated_labels(
-    graph, train, dense, agree, marked_dropout
-):
+def test_the_loss_adds_the_attribute_model_and_propagated_labels(graph, train, dense, agree, marked_dropout):
     network = make(graph)
     network.initialize_states(graph, train)
     counts, labels = path_counts(graph, dense), network.states[0].labels
@@ -165,9 +163,7 @@ def test_the_sparse_mask_follows_the_dense_one(small_graph, dense, marked_dropou
     attribute = [p for name, p in named.items() if "attributes" in name]
     others = [p for name, p in named.items() if "attributes" not in name and "mask" not in name]
     adams = [
-        torch.optim.Adam(
-            [*others, *masks, *(attribute if double else [])], lr=rate, weight_decay=decay
-        ),
+        torch.optim.Adam([*others, *masks, *(attribute if double else [])], lr=rate, weight_decay=decay),
         torch.optim.Adam(attribute, lr=rate, weight_decay=0.02),
     ]
     ours, labels = make_optimizers(network), twin.states[0].labels

@@ -19,8 +19,7 @@ def forward(network, graph, dense, *, loops=1):
     ]
     z = torch.cat(z, dim=1)
     g = [
-        power @ dense.drop(z @ getattr(second, f"W{j}"), p) + getattr(second, f"b{j}")
-        for j, power in enumerate(powers)
+        power @ dense.drop(z @ getattr(second, f"W{j}"), p) + getattr(second, f"b{j}") for j, power in enumerate(powers)
     ]
     return torch.cat(g, dim=1) @ network.head.weight + network.head.bias
 

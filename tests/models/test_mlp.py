@@ -26,9 +26,7 @@ def test_dropout_stands_before_both_dense_layers(graph, dense, agree, marked_dro
     assert marked_dropout == [P, P]
 
 
-def test_dropout_of_sparse_features_touches_stored_entries(
-    small_graph, dense, agree, marked_dropout
-):
+def test_dropout_of_sparse_features_touches_stored_entries(small_graph, dense, agree, marked_dropout):
     graph = small_graph(sparse=True)
     network = build("mlp", graph, width=5, dropout=P)
     x = dense.features(graph)

@@ -50,9 +50,7 @@ def test_ordered_gnn_equals_its_equations(graph, dense, agree, shared, gate):
     agree(network, graph, lambda: transcribe(network, graph, dense, gate=gate))
 
 
-def test_dropout_stands_before_every_dense_layer_and_every_round(
-    graph, dense, agree, marked_dropout
-):
+def test_dropout_stands_before_every_dense_layer_and_every_round(graph, dense, agree, marked_dropout):
     network = build("ordered-gnn", graph, **options(dropout=P1, layer_dropout=P2))
     agree(network, graph, lambda: transcribe(network, graph, dense, p1=P1, p2=P2))
     assert marked_dropout == [P1, P1] + [P2] * LAYERS + [P1]

@@ -54,11 +54,7 @@ def test_gat_is_gatconv(graph, edges, merge):
         w, guidance = layer.transform, layer.guidance[0]
         d_out = layer.size.d_out
         conv = pyg.GATConv(len(w.W0), d_out, heads=3, concat=merge == "concat" and number == 0)
-        fill(
-            weight=(conv.lin.weight, w.W0.T),
-            receiver=(conv.att_dst, guidance.r),
-            sender=(conv.att_src, guidance.s),
-        )
+        fill(weight=(conv.lin.weight, w.W0.T), receiver=(conv.att_dst, guidance.r), sender=(conv.att_src, guidance.s))
         z = conv(z if number == 0 else torch.nn.functional.elu(z), edges)
     same(network(graph), z)
 
@@ -126,11 +122,7 @@ def test_sage_is_sageconv(graph, edges):
     network = build("sage+", graph, width=6, n_layers=1, norm="none", residual=False).eval()
     w = network.stacks[0][0].transform
     conv = pyg.SAGEConv(6, 6)
-    fill(
-        root=(conv.lin_r.weight, w.W0.T),
-        neighbors=(conv.lin_l.weight, w.W1.T),
-        bias=(conv.lin_l.bias, w.b1),
-    )
+    fill(root=(conv.lin_r.weight, w.W0.T), neighbors=(conv.lin_l.weight, w.W1.T), bias=(conv.lin_l.bias, w.b1))
     first = torch.relu(network.encoder.dense[0](graph.features))
     same(network(graph), network.head(torch.relu(conv(first, edges))))
 

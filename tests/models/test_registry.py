@@ -4,14 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heterophily import (
-    Architecture,
-    CustomMethod,
-    HeterophilyError,
-    Method,
-    build,
-    define_method,
-)
+from heterophily import Architecture, CustomMethod, HeterophilyError, Method, build, define_method
 from heterophily.htmp.guidance import RowMean
 from heterophily.htmp.method import make_method
 from heterophily.htmp.neighborhoods import Raw
@@ -100,10 +93,7 @@ def test_a_file_without_a_method_is_refused(tmp_path):
         ("x = 1\ny = 1 / 0", "ZeroDivisionError on line 2: division by zero; the file must define"),
         ("x = 1\n\ny = (", "SyntaxError on line 3: "),
         ("import no_such_module", "ModuleNotFoundError on line 1: No module named"),
-        (
-            "from heterophily.models import find_method\nfind_method('x')",
-            "on line 2: .*unknown model",
-        ),
+        ("from heterophily.models import find_method\nfind_method('x')", "on line 2: .*unknown model"),
     ],
 )
 def test_a_file_that_raises_is_reported_with_its_line(tmp_path, text, words):

@@ -16,10 +16,7 @@ SWITCHES = {
         "gate_self_loops": (False, True),
     },
     "simp-gcn": {},
-    "h2gcn": {
-        "second_hop": ("strict", "thresholded"),
-        "loss": ("nll", "negative_probability"),
-    },
+    "h2gcn": {"second_hop": ("strict", "thresholded"), "loss": ("nll", "negative_probability")},
     "geom-gcn": {"overlap": ("both", "latent"), "degree": ("union", "union")},
     "mixhop": {"extra_self_loop": (False, True)},
     "ugcn": {"head": ("linear", "none"), "knn_pairs": ("all", "ascending")},
@@ -43,8 +40,7 @@ WORDS = [
 @pytest.mark.parametrize("name", SWITCHES)
 def test_presets_set_every_switch(name):
     published, reference = (
-        settings_of(make_method(REGISTRY[name], preset=preset))
-        for preset in ("published", "reference")
+        settings_of(make_method(REGISTRY[name], preset=preset)) for preset in ("published", "reference")
     )
     declared = reference_settings(REGISTRY[name])
     assert declared.items() <= reference.items()

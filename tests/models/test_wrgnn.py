@@ -43,9 +43,7 @@ def test_the_network_is_the_card(graph, dense, agree, marked_dropout, aggregate,
     assert marked_dropout == [0.5] * training
 
 
-def test_the_reference_network_counts_a_pair_that_both_ends_chose_twice(
-    graph, dense, agree, marked_dropout
-):
+def test_the_reference_network_counts_a_pair_that_both_ends_chose_twice(graph, dense, agree, marked_dropout):
     network = build("wrgnn", graph, preset="reference", width=6)
     assert len(network.architecture.channels) == 13  # the ego, the graph, depths 0 to 10
     assert relation(network.architecture.channels[2], graph)[1].max() == 2

@@ -105,9 +105,7 @@ def go(planned, tmp_path):
 
     def call(*models, splits="0", settings=QUICK, **options):
         options = {"workers": 2, **options}
-        return run_jobs(
-            planned(*models, splits=splits, settings=settings), tmp_path / "results", **options
-        )
+        return run_jobs(planned(*models, splits=splits, settings=settings), tmp_path / "results", **options)
 
     return call
 
@@ -126,17 +124,7 @@ def outcomes():
 
 def _outcome(record):
     facts = record.to_dict()
-    names = (
-        "key",
-        "model",
-        "dataset",
-        "split",
-        "seed",
-        "settings",
-        "status",
-        "details",
-        "parameters",
-    )
+    names = ("key", "model", "dataset", "split", "seed", "settings", "status", "details", "parameters")
     gone = {"seconds", "milliseconds_per_epoch", "peak_memory", "curve"}
     run = {name: value for name, value in facts["run"].items() if name not in gone}
     curve = {k: v for k, v in facts["run"].get("curve", {}).items() if k != "seconds"}
@@ -179,15 +167,7 @@ class Command:
 
     def __enter__(self):
         with self.log.open("w") as log:
-            command = [
-                sys.executable,
-                "-W",
-                "error",
-                "-m",
-                "heterophily",
-                "bench",
-                *map(str, self.words),
-            ]
+            command = [sys.executable, "-W", "error", "-m", "heterophily", "bench", *map(str, self.words)]
             self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.log.parent)
         self.ps = psutil.Process(self.process.pid)
         return self

@@ -47,9 +47,7 @@ def test_bench_says_what_it_does_in_plain_lines(go):
     first, *lines = err.splitlines()
     assert first == "0 of 2 runs are already finished"
     line = r"\[{}/2\] gcn on small, split [01]: test \d+\.\d\d%, validation \d+\.\d\d%, 3 epochs in \d+\.\d s"
-    assert [bool(re.fullmatch(line.format(i), text)) for i, text in enumerate(lines, 1)] == [
-        True
-    ] * 2
+    assert [bool(re.fullmatch(line.format(i), text)) for i, text in enumerate(lines, 1)] == [True] * 2
     code, out, err = go()
     assert (code, out) == (0, "3 of 3 runs finished, 0 failed: results\n")
     assert err.splitlines()[0] == "2 of 3 runs are already finished"
@@ -60,9 +58,7 @@ def test_failures_end_with_code_one_and_may_be_retried(go, method_file, starts):
     method_file("bad", "raise ArithmeticError('odd')")
     code, out, err = go("--splits", 0, models="bad.py,gcn")
     assert (code, out) == (1, "1 of 2 runs finished, 1 failed: results\n")
-    assert re.search(
-        r"bad on small, split 0: failed \(error\), .*bad.py: ArithmeticError on line \d+: odd", err
-    )
+    assert re.search(r"bad on small, split 0: failed \(error\), .*bad.py: ArithmeticError on line \d+: odd", err)
     code, out, err = go("--splits", 0, models="bad.py,gcn")
     assert (code, err) == (1, "1 of 2 runs are already finished, 1 failed earlier\n")
     assert starts() == {"bad": 1}
@@ -71,8 +67,7 @@ def test_failures_end_with_code_one_and_may_be_retried(go, method_file, starts):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "status"),
-    [("--time-limit", 0.02, "time"), ("--memory-limit", 0.01, "memory")],
+    ("option", "value", "status"), [("--time-limit", 0.02, "time"), ("--memory-limit", 0.01, "memory")]
 )
 def test_limits_are_given_on_the_command_line(go, method_file, tmp_path, option, value, status):
     method_file("slow", "time.sleep(600)")
@@ -107,16 +102,10 @@ def test_seed_and_settings_are_given_on_the_command_line(go, tmp_path):
         ("--set width", "--set must have the form name=value, got 'width'"),
         ("--engine dusk", 'unknown engine "dusk"; did you mean "dask"?'),
         ("--engine ray --address here", "no Ray cluster at here (an address is host:port"),
-        (
-            "--engine dask",
-            "--engine dask needs the --address of a cluster; on one machine, use --workers",
-        ),
+        ("--engine dask", "--engine dask needs the --address of a cluster; on one machine, use --workers"),
         ("--set width=abc", "width must be an integer, got 'abc'"),
         ("--settings gnc.toml", "gnc.toml has settings for cora, but not for small"),
-        (
-            "--settings gnc.toml --models gcn,mlp",
-            "settings file must be one of gcn, mlp, got gnc.toml",
-        ),
+        ("--settings gnc.toml --models gcn,mlp", "settings file must be one of gcn, mlp, got gnc.toml"),
         ("--settings bad.toml", "bad.toml is not readable TOML"),
         ("--address tcp://here:1", "--address tcp://here:1 needs --engine dask or --engine ray"),
     ],

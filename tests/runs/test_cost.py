@@ -40,8 +40,5 @@ def test_cells_of_the_benchmark_are_ordered_as_they_were_measured(real_graph):
     for record in read_records(RUNS):
         if record.done:
             measured[record.model, record.dataset].append(record.run["milliseconds_per_epoch"])
-    costs = [
-        cost_of(make_method(find_method(model), tuned(model, name)), real_graph(name))
-        for model, name in measured
-    ]
+    costs = [cost_of(make_method(find_method(model), tuned(model, name)), real_graph(name)) for model, name in measured]
     assert spearmanr(costs, [median(times) for times in measured.values()]).statistic > 0.75

@@ -18,9 +18,7 @@ def cluster():
     config = {"distributed.scheduler.allowed-failures": 0}
     with (
         dask.config.set(config),
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
     ):
         yield cluster.scheduler_address
 
@@ -38,15 +36,11 @@ def nodes(monkeypatch):
 
 
 @pytest.mark.parametrize(("engine", "address"), [("dask", "cluster"), ("ray", "nodes")])
-def test_a_cluster_gives_the_same_records(
-    planned, method_file, request, outcomes, tmp_path, starts, engine, address
-):
+def test_a_cluster_gives_the_same_records(planned, method_file, request, outcomes, tmp_path, starts, engine, address):
     where = {"engine": engine, "address": request.getfixturevalue(address)}
     # Of the training process: the worker that watches it, which then is gone with its machine. It
     # sleeps until it notices: otherwise it could be done before.
-    deadly = method_file(
-        "deadly", "os.kill(multiprocessing.parent_process().pid, signal.SIGKILL); time.sleep(600)"
-    )
+    deadly = method_file("deadly", "os.kill(multiprocessing.parent_process().pid, signal.SIGKILL); time.sleep(600)")
     slow = method_file("slow", "time.sleep(1)")
     cells = planned("gcn", "cmgnn", slow, splits="0-1")
     there, here = tmp_path / "there", tmp_path / "here"
@@ -66,9 +60,7 @@ def test_a_cluster_gives_the_same_records(
 def test_a_scheduler_that_is_not_there_is_told(planned, tmp_path):
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}),
-        pytest.raises(
-            HeterophilyError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9 .*; start one"
-        ),
+        pytest.raises(HeterophilyError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9 .*; start one"),
     ):
         run_jobs(planned("gcn"), tmp_path, engine="dask", address="tcp://127.0.0.1:9")
 

@@ -29,9 +29,7 @@ def test_every_cell_gets_its_record(go, tmp_path):
         (model, str(i), i) for model in ("gcn", "mlp") for i in range(3)
     ]
     order = [(r.dataset, r.model, r.split) for r in records]
-    assert [(r.dataset, r.model, r.split) for r in read_records(tmp_path / "results")] == sorted(
-        order
-    )
+    assert [(r.dataset, r.model, r.split) for r in read_records(tmp_path / "results")] == sorted(order)
 
 
 def test_a_record_that_is_removed_meanwhile_is_told(go, tmp_path, monkeypatch):
@@ -163,9 +161,7 @@ def test_records_of_another_machine_are_written_here(planned, tmp_path, terms):
 
     def kept(outcome, options):
         engine = Engine("dask", 1, None)
-        return module._Scheduler(iter(()), Store(folder), options, engine, print)._store_outcome(
-            outcome
-        )
+        return module._Scheduler(iter(()), Store(folder), options, engine, print)._store_outcome(outcome)
 
     assert kept(Outcome(cell, old), terms()).record == old
     assert read_record(path) == old
@@ -206,9 +202,7 @@ if Path({!r}).exists():
 
 
 def test_a_full_disk_ends_the_other_runs(go, method_file, starts, tmp_path):
-    full = method_file(
-        "full", "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))"
-    )
+    full = method_file("full", "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))")
     slow = method_file("slow", "time.sleep(600)")
     with pytest.raises(HeterophilyError, match="cannot write a record"):
         go(full, slow, splits="all", limits=Limits(patience=2))
@@ -216,14 +210,9 @@ def test_a_full_disk_ends_the_other_runs(go, method_file, starts, tmp_path):
     assert sum(starts().values()) < 6
 
 
-def test_two_commands_at_once_run_every_cell_once(
-    planned, method_file, starts, tmp_path, monkeypatch
-):
+def test_two_commands_at_once_run_every_cell_once(planned, method_file, starts, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
-    mine, other = (
-        method_file("mine", "time.sleep(0.3)"),
-        method_file("other", "raise ArithmeticError"),
-    )
+    mine, other = (method_file("mine", "time.sleep(0.3)"), method_file("other", "raise ArithmeticError"))
     cells, found = planned(mine, other, splits="all"), []
 
     def command():

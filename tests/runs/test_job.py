@@ -68,8 +68,7 @@ def test_the_seed_of_a_split_is_counted_from_its_place(graph):
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
-    [("all", "0123456789"), ("0-9", "0123456789"), ("3", "3"), ("7, 0-2,1", "0127"), ("4-4", "4")],
+    ("text", "wanted"), [("all", "0123456789"), ("0-9", "0123456789"), ("3", "3"), ("7, 0-2,1", "0127"), ("4-4", "4")]
 )
 def test_splits_are_chosen_by_name_and_range(text, wanted):
     assert parse_splits(load("digits"), text) == list(wanted)
@@ -94,8 +93,7 @@ def test_a_graph_without_splits_is_refused(graph):
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
-    [("b,a", "ba"), (" a , b,", "ab"), ("a,a", "a"), ("c,all", "cxy"), ("x,all", "xy")],
+    ("text", "wanted"), [("b,a", "ba"), (" a , b,", "ab"), ("a,a", "a"), ("c,all", "cxy"), ("x,all", "xy")]
 )
 def test_names_are_listed_once_in_the_order_given(text, wanted):
     assert parse_names(text, ["x", "y"]) == list(wanted)

@@ -98,20 +98,9 @@ def test_a_benchmark_that_is_killed_at_random_moments_comes_to_the_same_table(
             break
 
 
-def test_ctrl_c_ends_the_runs_and_says_how_to_continue(
-    command, method_file, source, tmp_path, until
-):
+def test_ctrl_c_ends_the_runs_and_says_how_to_continue(command, method_file, source, tmp_path, until):
     models = ["gcn", method_file("slow", "time.sleep(600)")]
-    words = [
-        "--models",
-        ",".join(models),
-        "--datasets",
-        source,
-        "--splits",
-        "0",
-        "--out",
-        "results",
-    ]
+    words = ["--models", ",".join(models), "--datasets", source, "--splits", "0", "--out", "results"]
     with command(*words, "--set", "max_epochs=3", "--workers", 2) as running:
         until(lambda: "gcn on small" in running.text and len(running.runs) == 1, "the first record")
         family = running.ps.children(recursive=True)

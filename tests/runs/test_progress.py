@@ -9,11 +9,7 @@ import pytest
 from heterophily.runs.worker import Outcome, failure_record
 from heterophily.views.progress import RunProgress, format_outcome
 
-RUN = {
-    "scores": {"test": {"accuracy": 0.5}, "val": {"accuracy": 0.756}},
-    "n_epochs": 7,
-    "seconds": 1.25,
-}
+RUN = {"scores": {"test": {"accuracy": 0.5}, "val": {"accuracy": 0.756}}, "n_epochs": 7, "seconds": 1.25}
 
 
 class Terminal(io.StringIO):
@@ -75,9 +71,7 @@ def test_the_counts_are_right_at_every_moment(cells):
 
 
 def test_the_bar_measures_work_by_cost(cells):
-    costly = [
-        dataclasses.replace(cell, cost=cost) for cell, cost in zip(cells, (1, 2, 5), strict=True)
-    ]
+    costly = [dataclasses.replace(cell, cost=cost) for cell, cost in zip(cells, (1, 2, 5), strict=True)]
     display = RunProgress([], costly, workers=2, quiet=True)
     display.update(done(costly[0]))
     assert (display.bar.tasks[0].completed, display.bar.tasks[0].total) == (1, 8)
@@ -100,6 +94,4 @@ def test_a_terminal_gets_a_bar_and_lines_for_failures_only(cells, monkeypatch):
 
 
 def test_a_failure_without_reason_is_shown_too(cells):
-    assert format_outcome(Outcome(cells[0], failure_record(cells[0], "error", " \n"))).endswith(
-        "failed (error), "
-    )
+    assert format_outcome(Outcome(cells[0], failure_record(cells[0], "error", " \n"))).endswith("failed (error), ")

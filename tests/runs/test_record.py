@@ -50,9 +50,7 @@ def refused(words):
 
 
 def test_a_record_comes_back_as_it_was(tmp_path):
-    one = record(
-        reason="é\u2028\x85\n", parameters=7, environment={"gpu": ""}, details={"a": [[0.1]]}
-    )
+    one = record(reason="é\u2028\x85\n", parameters=7, environment={"gpu": ""}, details={"a": [[0.1]]})
     path = write_record(tmp_path, one)
     assert path == path_of(tmp_path, one)
     assert read_record(path) == one
@@ -149,8 +147,7 @@ def test_records_pack_into_one_file_and_come_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"[]", b"3", b'{"model": "gcn"}', b'{"strange": 1}', b"\xff\xfe\x00", b"\x00" * 50],
+    "content", [b"", b"{", b"[]", b"3", b'{"model": "gcn"}', b'{"strange": 1}', b"\xff\xfe\x00", b"\x00" * 50]
 )
 def test_a_broken_record_is_left_out_and_named(tmp_path, content):
     kept, path = write_record(tmp_path, record(split="1")), write_record(tmp_path, record())
@@ -188,9 +185,7 @@ def test_a_broken_line_is_named(tmp_path):
 
 
 def test_no_folder_is_no_results(tmp_path):
-    with refused(
-        ".*nowhere does not contain results; create them with `heterophily bench --out .*nowhere`"
-    ):
+    with refused(".*nowhere does not contain results; create them with `heterophily bench --out .*nowhere`"):
         read_records(tmp_path / "nowhere")
 
 
@@ -200,10 +195,7 @@ def test_the_latest_settings_count(tmp_path):
         record(split="0", settings={"width": 5}, finished="2024-01-04"),
         record(split="1", settings={"width": 5}, finished="2023"),
     ]
-    other = [
-        record(model="mlp", finished="2020"),
-        record(model="mlp", dataset="x", finished="2020"),
-    ]
+    other = [record(model="mlp", finished="2020"), record(model="mlp", dataset="x", finished="2020")]
     found = latest([*new, *old, *other])
     assert found == {("gcn", "small"): new, ("mlp", "small"): other[:1], ("mlp", "x"): other[1:]}
     assert latest(old)[("gcn", "small")] == old

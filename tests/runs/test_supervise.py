@@ -73,9 +73,7 @@ def test_a_run_that_is_there_does_not_start(see, method_file, starts):
         ("Mine = 3", Limits(), "error", "must define exactly one method, but defines 0"),
     ],
 )  # fmt: skip
-def test_a_run_that_ends_badly_is_recorded_with_its_reason(
-    see, method_file, tmp_path, body, limits, status, reason
-):
+def test_a_run_that_ends_badly_is_recorded_with_its_reason(see, method_file, tmp_path, body, limits, status, reason):
     outcome = see(method_file("mine", body), limits=limits, threads=1)
     assert (outcome.status, outcome.record.status) == ("", status)
     assert reason in outcome.record.reason
@@ -89,10 +87,7 @@ def test_limits_that_are_kept_change_nothing(see):
 
 def test_a_process_that_was_killed_lets_go_of_its_lock(see, method_file, starts, tmp_path):
     bad = method_file(
-        "mine",
-        "if not Path('{0}').exists():\n    Path('{0}').touch()\n    os._exit(1)".format(
-            tmp_path / "once"
-        ),
+        "mine", "if not Path('{0}').exists():\n    Path('{0}').touch()\n    os._exit(1)".format(tmp_path / "once")
     )
     assert see(bad).record.status == "killed"
     assert list((tmp_path / ".work").glob("*.lock"))
@@ -134,9 +129,7 @@ def test_a_cell_that_another_process_runs_is_busy(see, planned, tmp_path):
     assert see("gcn").record.done
 
 
-def test_a_retry_keeps_the_old_record_until_there_is_a_new_one(
-    see, method_file, planned, tmp_path, until
-):
+def test_a_retry_keeps_the_old_record_until_there_is_a_new_one(see, method_file, planned, tmp_path, until):
     path = method_file("mine", f"if Path('{tmp_path / 'slow'}').exists():\n    {SLEEP}")
     (cell,) = planned(path)
     file = write_record(tmp_path, failure_record(cell, "error", "old"))
@@ -162,9 +155,7 @@ def test_an_interrupted_run_ends_unrecorded(see, method_file, starts, tmp_path, 
     assert starts() == {"mine": 1}
 
 
-def test_a_run_ends_with_an_error_of_its_watcher(
-    see, method_file, starts, tmp_path, until, monkeypatch
-):
+def test_a_run_ends_with_an_error_of_its_watcher(see, method_file, starts, tmp_path, until, monkeypatch):
     def break_off(child, limits):
         until(starts, "the start of the run")
         raise KeyboardInterrupt

@@ -38,9 +38,7 @@ def raising(monkeypatch):
 def test_the_record_is_that_of_the_trainer(planned, graph):
     (cell,) = planned("gcn", splits="1", seed=5)
     record = run_job(cell)
-    network, found = train(
-        "gcn", graph, split=graph.split("1"), seed=6, progress=False, max_epochs=3, width=4
-    )
+    network, found = train("gcn", graph, split=graph.split("1"), seed=6, progress=False, max_epochs=3, width=4)
     assert record.done
     assert record.run["scores"] == found.scores
     assert record.run["curve"]["loss"] == found.history.loss
@@ -99,10 +97,7 @@ def test_an_error_of_the_code_is_told_with_its_place(planned, raising):
     [
         (MemoryError(), "out of memory"),
         (torch.OutOfMemoryError("CUDA out of memory"), "CUDA out of memory"),
-        (
-            RuntimeError("can't allocate memory: you tried to allocate 8 bytes"),
-            "you tried to allocate",
-        ),
+        (RuntimeError("can't allocate memory: you tried to allocate 8 bytes"), "you tried to allocate"),
     ],
 )
 def test_want_of_memory_is_a_kind_of_its_own(planned, raising, error, reason):
@@ -186,18 +181,13 @@ def test_a_run_continues_from_its_checkpoint(planned, tmp_path, monkeypatch):
     undisturbed = run_job(cell, tmp_path / "run.pt")
     begun = []
     monkeypatch.setattr(trainer.Trainer, "_epoch", lambda self, epoch: begun.append(epoch))
-    assert (
-        resume_job(cell, tmp_path / "run.pt").run["curve"]["loss"]
-        == undisturbed.run["curve"]["loss"]
-    )
+    assert resume_job(cell, tmp_path / "run.pt").run["curve"]["loss"] == undisturbed.run["curve"]["loss"]
     assert begun == []
 
 
 def test_a_failure_without_checkpoint_is_not_tried_twice(planned, raising, tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr(
-        module, "run_job", lambda cell, path: calls.append(1) or failure_record(cell, "error", "")
-    )
+    monkeypatch.setattr(module, "run_job", lambda cell, path: calls.append(1) or failure_record(cell, "error", ""))
     resume_job(planned("gcn")[0], tmp_path / "run.pt")
     assert calls == [1]
 

@@ -38,9 +38,7 @@ def graph():
     splits = {}
     for s in range(4):
         order = np.random.default_rng(s).permutation(N - 12)
-        splits[str(s)] = Split.from_nodes(
-            order[:28], order[28:], np.arange(N - 12, N), origin=f"split {s}"
-        )
+        splits[str(s)] = Split.from_nodes(order[:28], order[28:], np.arange(N - 12, N), origin=f"split {s}")
     return Graph.from_edges(np.argwhere(adjacency), x, labels=labels, splits=splits, name="ring")
 
 

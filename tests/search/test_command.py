@@ -36,9 +36,7 @@ def test_a_search_prints_its_trials_and_its_winner(run, source, tmp_path):
     assert code == 0
     lines = log.splitlines()
     assert len(lines) == 2
-    assert re.fullmatch(
-        r"\[1/2\] trial 0: validation \d+\.\d\d%, \d+\.\d s, the best so far", lines[0]
-    )
+    assert re.fullmatch(r"\[1/2\] trial 0: validation \d+\.\d\d%, \d+\.\d s, the best so far", lines[0])
     assert lines[1].startswith("[2/2] trial 1: validation ")
     assert "gcn on ring: " in printed
     assert f"wrote {tmp_path / 'mine.toml'}" in printed.replace("\n", "")

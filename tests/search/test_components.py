@@ -10,13 +10,7 @@ from heterophily import HeterophilyError, NodeClassifier, build
 from heterophily.core.spaces import Choice
 from heterophily.htmp.method import CustomMethod, search_space
 from heterophily.models import REGISTRY, find_method
-from heterophily.search.components import (
-    MENU,
-    SETTINGS,
-    STARTS,
-    ArchitectureSearch,
-    make_architecture,
-)
+from heterophily.search.components import MENU, SETTINGS, STARTS, ArchitectureSearch, make_architecture
 from heterophily.search.source import method_source, write_method
 from heterophily.training.trainer import train
 from heterophily.views.models import row_of
@@ -95,19 +89,14 @@ def test_a_search_begins_with_rows_of_the_papers_table(at):
 
 
 def test_fixed_answers_are_kept_and_wrong_ones_refused(draw):
-    subject = ArchitectureSearch(
-        {"encoder": "both", "prototypes": False, "width": 64, "patience": 5}
-    )
+    subject = ArchitectureSearch({"encoder": "both", "prototypes": False, "width": 64, "patience": 5})
     assert {"encoder", "prototypes", "width"}.isdisjoint(subject.space)
     drawn = draw(subject)
     assert type(drawn.method.architecture().encoder).__name__ == "FeaturesAndStructure"
     assert drawn.method.architecture().states == ()
     assert (drawn.settings["width"], drawn.settings["patience"]) == (64, 5)
     for wrong, words in [
-        (
-            {"encodre": "both"},
-            'unknown question or setting of htmp "encodre"; did you mean "encoder"',
-        ),
+        ({"encodre": "both"}, 'unknown question or setting of htmp "encodre"; did you mean "encoder"'),
         ({"encoder": "none"}, "encoder must be one of features, both"),
         ({"dropout": "much"}, "dropout must be a number, got 'much'"),
         ({"max_epochs": 0}, "max_epochs must be at least 1"),
@@ -161,9 +150,7 @@ def test_methods_of_all_trials_train(graph, find):
     assert found.count("done") == 12, [a.reason for a in found.trials]
     rows = set()
     for attempt in found.trials:
-        drawn = ArchitectureSearch({"width": 32, "max_epochs": 2}).candidate(
-            attempt.answers.__getitem__
-        )
+        drawn = ArchitectureSearch({"width": 32, "max_epochs": 2}).candidate(attempt.answers.__getitem__)
         rows.add(str(row_of(drawn.method)))
     assert len(rows) > 8
     assert train(drawn.method, graph, split=graph.split("0"), progress=False)

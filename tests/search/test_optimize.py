@@ -25,9 +25,7 @@ from heterophily.runs.record import RESULTS_VERSION
 from heterophily.search import SearchResult, study
 from heterophily.search import optimize as driver
 
-LINEAR = replace(
-    replace_architecture(GCN(), "linear", activation="none"), space={"width": Choice(32, 64)}
-)
+LINEAR = replace(replace_architecture(GCN(), "linear", activation="none"), space={"width": Choice(32, 64)})
 
 
 def own(name, space):
@@ -99,9 +97,7 @@ def test_test_labels_change_nothing(graph, find, told):
     assert other.checksum != graph.checksum
     options = {"trials": 4, "settings": {"max_epochs": 10}}
     assert told(find(**options)) == told(find(on=other, folder="other", **options))
-    assert told(find("cmgnn", folder="c", trials=2)) == told(
-        find("cmgnn", on=other, folder="d", trials=2)
-    )
+    assert told(find("cmgnn", folder="c", trials=2)) == told(find("cmgnn", on=other, folder="d", trials=2))
 
 
 def test_training_is_given_no_test_label(graph, find, monkeypatch):
@@ -127,9 +123,7 @@ def test_training_is_given_no_test_label(graph, find, monkeypatch):
 def test_the_first_trial_has_the_committed_settings(find, scored, monkeypatch, tmp_path):
     scored(by_width)
     table = {"preset": "reference", "width": 1000, "patience": 7}
-    monkeypatch.setattr(
-        driver, "merge_settings", lambda *cell: (table if cell == ("gcn", "ring") else {}, "")
-    )
+    monkeypatch.setattr(driver, "merge_settings", lambda *cell: (table if cell == ("gcn", "ring") else {}, ""))
     found = find(trials=3)
     assert found.trials[0].answers["width"] == 1000
     assert found.trials[0].answers["n_layers"] == GCN().n_layers
@@ -305,9 +299,7 @@ def test_workers_share_a_study_and_one_that_is_killed_is_replaced(find, told, tm
 
 
 def test_a_single_missing_trial_is_a_workers_too(find, monkeypatch):
-    monkeypatch.setattr(
-        worker, "_train", lambda job, checkpoint: pytest.fail("not in this process")
-    )
+    monkeypatch.setattr(worker, "_train", lambda job, checkpoint: pytest.fail("not in this process"))
     assert find(trials=1, workers=2).count("done") == 1
 
 
@@ -426,8 +418,7 @@ def test_the_folder_tells_the_whole_story(find, pictures, scored, tmp_path):
     }
     assert facts["settings"] == found.settings
     assert facts["trials"] == {
-        state: Counter(a.state for a in found.trials)[state]
-        for state in ("done", "pruned", "failed", "running")
+        state: Counter(a.state for a in found.trials)[state] for state in ("done", "pruned", "failed", "running")
     }
     assert facts["start"]["value"] == found.trials[0].value
     assert facts["row"]["name"] == "gcn"

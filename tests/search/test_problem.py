@@ -60,9 +60,7 @@ def test_the_identity_is_that_of_the_method_and_its_space_not_of_its_words():
 
 
 def test_unknown_settings_and_empty_spaces_are_refused():
-    with pytest.raises(
-        HeterophilyError, match='unknown setting of gcn "widht"; did you mean "width"'
-    ):
+    with pytest.raises(HeterophilyError, match='unknown setting of gcn "widht"; did you mean "width"'):
         SettingsSearch("gcn", {}, {"widht": 3})
     everything = {name: settings_of(GCN())[name] for name in search_space(GCN)}
     with pytest.raises(HeterophilyError, match=r"nothing to search for gcn: all .* is fixed"):

@@ -57,8 +57,7 @@ def test_the_reader_of_settings_reads_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "value",
-    ['with "quotes" and \\', "ä\n\x7f", True, False, 0, -3, 1e-300, 0.1, 1e22, float("inf")],
+    "value", ['with "quotes" and \\', "ä\n\x7f", True, False, 0, -3, 1e-300, 0.1, 1e22, float("inf")]
 )
 def test_every_value_comes_back_with_its_type(value):
     back = tomllib.loads(with_table("", "a", {"b": value}))["a"]["b"]

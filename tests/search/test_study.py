@@ -8,14 +8,7 @@ import optuna
 import psutil
 import pytest
 
-from heterophily.search.study import (
-    MAX_ATTEMPTS,
-    Claims,
-    count_claimed,
-    is_abandoned,
-    open_study,
-    recover_trials,
-)
+from heterophily.search.study import MAX_ATTEMPTS, Claims, count_claimed, is_abandoned, open_study, recover_trials
 
 GONE = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": 0.0}
 

@@ -23,9 +23,7 @@ def graph():
     adjacency = rng.random((N, N)) < meet
     adjacency[0] = adjacency[:, 0] = False
     x = np.abs(rng.normal(2 * np.eye(K, 8)[labels], 1.0)).astype(np.float32)
-    built = Graph.from_edges(
-        np.argwhere(adjacency), x, labels=labels, class_names=["ape", "bee", "cat"], name="zoo"
-    )
+    built = Graph.from_edges(np.argwhere(adjacency), x, labels=labels, class_names=["ape", "bee", "cat"], name="zoo")
     return built.replace(splits=random_splits(built, count=3))
 
 

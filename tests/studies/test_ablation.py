@@ -113,10 +113,7 @@ def rows(dataset, **accuracies):
 
 def test_changes_are_against_the_full_method_ours_and_the_papers():
     found = changes(
-        [
-            *rows("a", full=(50.0, 45.7), bare=(48.5, 41.0)),
-            *rows("b", full=(70.0, None), bare=(70.5, None)),
-        ]
+        [*rows("a", full=(50.0, 45.7), bare=(48.5, 41.0)), *rows("b", full=(70.0, None), bare=(70.5, None))]
     )
     assert [row["dataset"] for row in found] == ["a", "b"]
     assert found[0]["change"] == pytest.approx(-1.5)
@@ -137,9 +134,7 @@ def test_figures_are_drawn_from_the_data_alone(tmp_path, no_training):
     no_training()
     study = StudyData("ablation", tmp_path, {"": rows("a", full=(50.0, 45.7), bare=(48.5, 41.0))})
     study.write()
-    (path,) = save_figures(
-        ablation.charts(StudyData.opened("ablation", tmp_path).by_file), tmp_path
-    )
+    (path,) = save_figures(ablation.charts(StudyData.opened("ablation", tmp_path).by_file), tmp_path)
     assert path.name == "ablation-cmgnn.png"
     assert path.read_bytes().startswith(b"\x89PNG")
     assert ablation.charts(StudyData.opened("ablation").by_file) == []

@@ -86,23 +86,15 @@ def test_several_graphs_share_a_folder_and_figures_may_be_vectors(study, own, tm
     code, out, _ = study("overlap", own, "digits", "--out", tmp_path / "o", "--figures", "svg")
     assert code == 0
     assert [line.split(":")[0] for line in out.splitlines()] == ["zoo", "digits"]
-    assert sorted(p.name for p in (tmp_path / "o").glob("*.svg")) == [
-        "overlap-digits.svg",
-        "overlap-zoo.svg",
-    ]
+    assert sorted(p.name for p in (tmp_path / "o").glob("*.svg")) == ["overlap-digits.svg", "overlap-zoo.svg"]
 
 
 def test_the_sweep_takes_its_grid_from_the_command(study, tmp_path):
     grid = ("--homophilies", "0.1,0.6", "--off-ring-preferences", "0.02", "--degrees", "6")
-    code, *_ = study(
-        "synthetic", "digits", "--sweep", *grid, "--models", "gcn", *FAST, "--out", tmp_path
-    )
+    code, *_ = study("synthetic", "digits", "--sweep", *grid, "--models", "gcn", *FAST, "--out", tmp_path)
     assert code == 0
     rows = json.loads((tmp_path / "sweep.json").read_text())
-    assert [(r["homophily"], r["rest"], r["degree"]) for r in rows] == [
-        (0.1, 0.02, 6),
-        (0.6, 0.02, 6),
-    ]
+    assert [(r["homophily"], r["rest"], r["degree"]) for r in rows] == [(0.1, 0.02, 6), (0.6, 0.02, 6)]
     assert (tmp_path / "sweep-digits.png").exists()
 
 
@@ -114,20 +106,9 @@ def test_run_time_and_the_fitted_exponents(study, own, tmp_path, monkeypatch):
                "device": "cpu", "threads": 1}  # fmt: skip
         return replace(job.empty_record, details={"RuntimeMeasure": [row]})
 
-    monkeypatch.setattr(
-        "heterophily.studies.study.run_jobs", lambda jobs, *_, **__: list(map(measured, jobs))
-    )
+    monkeypatch.setattr("heterophily.studies.study.run_jobs", lambda jobs, *_, **__: list(map(measured, jobs)))
     code, out, err = study(
-        "runtime",
-        own,
-        "--models",
-        "gcn",
-        "--epochs",
-        "2",
-        "--sizes",
-        "200,400,800",
-        "--out",
-        tmp_path,
+        "runtime", own, "--models", "gcn", "--epochs", "2", "--sizes", "200,400,800", "--out", tmp_path
     )
     assert code == 0
     assert out == "gcn: time ~ E^1.50, memory ~ E^1.50\n"
@@ -143,10 +124,7 @@ def test_run_time_and_the_fitted_exponents(study, own, tmp_path, monkeypatch):
         (["degrees", "digits", "--models", "gnc"], 'unknown model "gnc"; did you mean "gcn"?'),
         (["degrees", "digits", "--set", "wdth=3", "--models", "gcn"], 'did you mean "width"?'),
         (["desired", "digits", "--models", "gat"], "gat does not mix fixed filters"),
-        (
-            ["overlap", "digits", "--classes", "1"],
-            "expected two classes separated by a comma, got '1'",
-        ),
+        (["overlap", "digits", "--classes", "1"], "expected two classes separated by a comma, got '1'"),
         (["synthetic", "digits", "--sweep", "--degrees", "few"], "comma-separated numbers"),
         (["runtime"], "expected a graph to measure, or --sizes"),
         (["runtime", "--sizes", "7"], "starts at 100 nodes, got 7"),
@@ -163,13 +141,5 @@ def test_problems_end_with_one_sentence(study, tmp_path, words, sentence):
 def test_help_names_every_study(study):
     code, out, _ = study("--help")
     assert code == 0
-    for name in (
-        "ablation",
-        "degrees",
-        "compatibility",
-        "desired",
-        "synthetic",
-        "overlap",
-        "runtime",
-    ):
+    for name in ("ablation", "degrees", "compatibility", "desired", "synthetic", "overlap", "runtime"):
         assert re.search(rf"\b{name} ", out)

@@ -24,12 +24,7 @@ def observed(graph):
 def test_a_matrix_comes_back_from_its_rows():
     matrix = np.random.default_rng(0).random((3, 3))
     rows = matrix_rows(matrix, ["x", "y", "z"], kind="observed")
-    assert rows[1] == {
-        "kind": "observed",
-        "node_class": "x",
-        "neighbor_class": "y",
-        "share": matrix[0, 1],
-    }
+    assert rows[1] == {"kind": "observed", "node_class": "x", "neighbor_class": "y", "share": matrix[0, 1]}
     again, names = matrix_of(reversed(rows))
     assert names == ["z", "y", "x"]
     np.testing.assert_array_equal(again, matrix[::-1, ::-1])
@@ -45,9 +40,7 @@ def test_matrices_of_the_first_split_and_their_distance(graph, study):
         np.testing.assert_allclose(shown, observed(graph), rtol=1e-5)
         estimated, _ = matrix_of(filter_rows(rows, kind="estimated"))
         (row,) = filter_rows(study.rows, model=model, split="0")
-        assert row["distance"] == pytest.approx(
-            np.abs(estimated - observed(graph)).mean(), rel=1e-4
-        )
+        assert row["distance"] == pytest.approx(np.abs(estimated - observed(graph)).mean(), rel=1e-4)
 
 
 def test_the_estimate_is_that_of_the_kept_state(graph, study):
@@ -76,34 +69,19 @@ def test_the_trace_begins_with_training_labels_and_has_every_improvement(graph, 
         seen.append((epoch, np.abs(matrix - observed(graph)).mean()))
 
     split = graph.split("0")
-    train(
-        model,
-        graph,
-        split=split,
-        seed=0,
-        device="cpu",
-        max_epochs=12,
-        width=8,
-        on_improvement=watch,
-    )
+    train(model, graph, split=split, seed=0, device="cpu", max_epochs=12, width=8, on_improvement=watch)
     trace = filter_rows(study.tables["trace"], model=model, split="0")
     assert [row["epoch"] for row in trace] == [START, *(epoch for epoch, _ in seen)]
     found = [row["distance"] for row in trace[1:]]
     np.testing.assert_allclose(found, [moved for _, moved in seen], rtol=1e-4)
-    assert [row["val_accuracy"] for row in trace[1:]] == sorted(
-        row["val_accuracy"] for row in trace[1:]
-    )
+    assert [row["val_accuracy"] for row in trace[1:]] == sorted(row["val_accuracy"] for row in trace[1:])
     labels = torch.full_like(graph.labels, -1)
     labels[split.train] = graph.labels[split.train]
     start = observed_compatibility(graph.symmetric, labels, 3).numpy()
     if model == "gcn":
-        assert trace[0]["distance"] == pytest.approx(
-            np.abs(start - observed(graph)).mean(), rel=1e-4
-        )
+        assert trace[0]["distance"] == pytest.approx(np.abs(start - observed(graph)).mean(), rel=1e-4)
     else:  # weighs degrees, so it is near but not equal
-        assert trace[0]["distance"] == pytest.approx(
-            np.abs(start - observed(graph)).mean(), abs=0.05
-        )
+        assert trace[0]["distance"] == pytest.approx(np.abs(start - observed(graph)).mean(), abs=0.05)
         assert trace[0]["distance"] != trace[1]["distance"]
 
 

@@ -50,9 +50,7 @@ def test_rows_against_a_computation_by_hand(graph, short):
     for row in rows:
         nodes = order[start : start + row["n_nodes"]]
         start += row["n_nodes"]
-        assert row["test_accuracy"] == pytest.approx(
-            100 * float(right[nodes].float().mean()), abs=1e-3
-        )
+        assert row["test_accuracy"] == pytest.approx(100 * float(right[nodes].float().mean()), abs=1e-3)
         assert row["lowest_degree"] == int(graph.degrees[nodes[0]])
         assert row["highest_degree"] == int(graph.degrees[nodes[-1]])
     assert start == len(split.test)

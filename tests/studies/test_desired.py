@@ -10,11 +10,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.htmp.method import make_method
 from heterophily.models import REGISTRY
 from heterophily.studies import desired
-from heterophily.studies.desired import (
-    aggregation_kind,
-    desired_compatibility,
-    mixing_weights,
-)
+from heterophily.studies.desired import aggregation_kind, desired_compatibility, mixing_weights
 from heterophily.studies.matrices import matrix_of
 from heterophily.studies.tidy import StudyData, filter_rows
 from heterophily.views.matplotlib import save_figures
@@ -111,9 +107,7 @@ def test_unknown_labels_count_nowhere(graph):
     root = np.diag(loops.sum(axis=1) ** -0.5)
     s = root @ loops @ root
     t = sum(g * np.linalg.matrix_power(s, k) for k, g in enumerate(network.fuse.gamma.tolist()))
-    np.testing.assert_allclose(
-        desired_compatibility(network, partly), normed(c.T @ t @ c), rtol=1e-4, atol=1e-6
-    )
+    np.testing.assert_allclose(desired_compatibility(network, partly), normed(c.T @ t @ c), rtol=1e-4, atol=1e-6)
 
 
 def test_a_plain_filter_desires_what_it_averages(graph):
@@ -137,9 +131,7 @@ def test_a_method_has_a_known_way_or_says_that_it_has_none(model):
     if ways:
         assert aggregation_kind(method) == ways[0]
     else:
-        with pytest.raises(
-            HeterophilyError, match=f"{re.escape(model)} does not mix fixed filters"
-        ):
+        with pytest.raises(HeterophilyError, match=f"{re.escape(model)} does not mix fixed filters"):
             aggregation_kind(method)
 
 

@@ -49,11 +49,7 @@ def rows(job, record):
 def make_study(*models, variants=None):
     def jobs(options, graph):
         measures = (f"{__name__}:two_tables",)
-        return [
-            job
-            for model in models
-            for job in make_jobs(graph, model, options, table="s", measures=measures)
-        ]
+        return [job for model in models for job in make_jobs(graph, model, options, table="s", measures=measures)]
 
     return Study(
         name="s", title="", description="", usage="", topic=ACCURACY, options=TrainingOptions,

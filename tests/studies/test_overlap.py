@@ -36,18 +36,11 @@ def test_overlap_of_a_group_by_hand(graph, monkeypatch, run):
     linked = shares.sum(axis=1) > 0
     means = np.stack([shares[linked & (labels == k)].mean(axis=0) for k in range(3)])
     nodes = torch.from_numpy(np.flatnonzero(linked))
-    groups = {
-        "all": nodes,
-        **dict(zip(group_names(), degree_groups(graph.degrees, nodes), strict=True)),
-    }
+    groups = {"all": nodes, **dict(zip(group_names(), degree_groups(graph.degrees, nodes), strict=True))}
     assert unique_values(study.rows, "group") == list(groups)
     for name, members in groups.items():
         rows = filter_rows(study.rows, group=name)
-        assert [(r["class_a"], r["class_b"]) for r in rows] == [
-            ("ape", "bee"),
-            ("ape", "cat"),
-            ("bee", "cat"),
-        ]
+        assert [(r["class_a"], r["class_b"]) for r in rows] == [("ape", "bee"), ("ape", "cat"), ("bee", "cat")]
         for row, (a, b) in zip(rows, [(0, 1), (0, 2), (1, 2)], strict=True):
             sides = [shares[[i for i in members.tolist() if labels[i] == k]] for k in (a, b)]
             assert (row["n_a"], row["n_b"]) == tuple(map(len, sides))
@@ -71,9 +64,7 @@ def test_few_nodes_have_no_overlap(graph, run):
 
 
 def test_distributions_by_hand(graph, run):
-    rows = filter_rows(
-        run(overlap.STUDY, graph).tables["distribution"], group="all", node_class="bee"
-    )
+    rows = filter_rows(run(overlap.STUDY, graph).tables["distribution"], group="all", node_class="bee")
     shares = hoods(graph)[(graph.labels == 1) & (graph.degrees > 0)]
     for row, k in zip(rows, range(3), strict=True):
         assert row["mean"] == pytest.approx(shares[:, k].mean(), abs=1e-5)

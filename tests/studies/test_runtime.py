@@ -53,10 +53,7 @@ def test_a_process_of_its_own(graph, run):
 
 @pytest.mark.parametrize(
     ("status", "said", "reason"),
-    [
-        ("memory", "Traceback\n  ..\nMemoryError: no room\n", "MemoryError: no room"),
-        ("killed", "", "killed"),
-    ],
+    [("memory", "Traceback\n  ..\nMemoryError: no room\n", "MemoryError: no room"), ("killed", "", "killed")],
 )
 def test_a_process_that_fails_leaves_its_reason(graph, status, said, reason):
     (job,) = runtime.jobs(RuntimeOptions(models=("mlp",)), graph)

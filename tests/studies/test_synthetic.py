@@ -28,9 +28,7 @@ def test_twelve_graphs_for_each_method(study):
     for model in ("gcn", "mlp"):
         rows = filter_rows(study.rows, model=model)
         cells = {(row["homophily"], row["pattern"], row["degree"]) for row in rows}
-        assert cells == {
-            (h, p, d) for h in (0.2, 0.5, 0.8) for p in ("easy", "hard") for d in (4, 18)
-        }
+        assert cells == {(h, p, d) for h in (0.2, 0.5, 0.8) for p in ("easy", "hard") for d in (4, 18)}
         assert len(rows) == 12
 
 
@@ -78,12 +76,7 @@ def test_the_sweep_has_the_whole_grid_and_a_figure(base, tmp_path, run):
     grid = {"homophilies": (0.1, 0.7), "off_ring_preferences": (0.02, 1.0), "degrees": (4,)}
     options = {"splits": 1, "settings": SHORT, "device": "cpu", "out": tmp_path, "sweep": True}
     study = run(synthetic.STUDY, base, models=("gcn",), table="sweep", **grid, **options)
-    assert [(r["homophily"], r["rest"]) for r in study.rows] == [
-        (0.1, 0.02),
-        (0.1, 1),
-        (0.7, 0.02),
-        (0.7, 1),
-    ]
+    assert [(r["homophily"], r["rest"]) for r in study.rows] == [(0.1, 0.02), (0.1, 1), (0.7, 0.02), (0.7, 1)]
     (path,) = save_figures(synthetic.charts(StudyData.opened("sweep", tmp_path).by_file), tmp_path)
     assert path.name == "sweep-digits.png"
     assert path.stat().st_size > 5_000
@@ -123,8 +116,5 @@ def test_the_figure_has_a_line_per_kind_and_one_for_features_alone(study):
     assert texts == ["gcn, easy", "gcn, hard", "mlp"]
     assert [axes.get_title() for axes in figure.axes] == ["degree 18", "degree 4"]
     drawn = figure.axes[0].lines[1].get_ydata()
-    rows = [
-        filter_rows(study.rows, model="gcn", pattern="hard", degree=18, homophily=h)[0]
-        for h in (0.2, 0.5, 0.8)
-    ]
+    rows = [filter_rows(study.rows, model="gcn", pattern="hard", degree=18, homophily=h)[0] for h in (0.2, 0.5, 0.8)]
     np.testing.assert_allclose(drawn, [row["test_accuracy"] for row in rows])

@@ -50,9 +50,7 @@ def test_other_files_are_refused(tmp_path, text):
 
 
 def test_cells_are_plain_and_short():
-    row = tidy(
-        {"a": np.float64(1 / 3), "b": torch.tensor(2), "c": math.nan, "d": math.inf, "e": "x"}
-    )
+    row = tidy({"a": np.float64(1 / 3), "b": torch.tensor(2), "c": math.nan, "d": math.inf, "e": "x"})
     assert row == {"a": 0.333333, "b": 2, "c": None, "d": None, "e": "x"}
     assert json.loads(json.dumps(row)) == row
     with pytest.raises(TypeError, match="a tidy cell"):
@@ -97,9 +95,7 @@ def test_new_rows_take_the_place_of_those_they_agree_with(tmp_path):
 
 def test_the_main_table_is_written_last(tmp_path, monkeypatch):
     written = []
-    monkeypatch.setattr(
-        "heterophily.studies.tidy.write_rows", lambda rows, path: written.append(path.name)
-    )
+    monkeypatch.setattr("heterophily.studies.tidy.write_rows", lambda rows, path: written.append(path.name))
     study = StudyData("s", tmp_path, {"": [], "trace": [], "matrices": []})
     study.write()
     assert written[-1] == "s.json"
@@ -118,9 +114,7 @@ def test_two_commands_on_one_folder_keep_the_rows_of_both(tmp_path):
     assert first.tables == StudyData.opened("s", tmp_path).tables
     second.replace_rows("", [{"model": "gat", "x": 5}], same=["model"])
     second.write()
-    assert filter_rows(StudyData.opened("s", tmp_path).rows, model="gat") == [
-        {"model": "gat", "x": 5}
-    ]
+    assert filter_rows(StudyData.opened("s", tmp_path).rows, model="gat") == [{"model": "gat", "x": 5}]
 
 
 def test_rows_that_another_command_dropped_do_not_come_back(tmp_path):
@@ -145,9 +139,7 @@ def test_many_at_once_lose_nothing(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(command, "abcd"))
     rows = StudyData.opened("s", tmp_path).rows
-    assert sorted((r["model"], r["split"]) for r in rows) == [
-        (m, i) for m in "abcd" for i in range(5)
-    ]
+    assert sorted((r["model"], r["split"]) for r in rows) == [(m, i) for m in "abcd" for i in range(5)]
     assert sorted(p.name for p in tmp_path.iterdir()) == [".s.lock", "s.csv", "s.json"]
 
 

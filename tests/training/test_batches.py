@@ -37,9 +37,7 @@ def test_every_method_trains_in_batches_or_reports_why_not(run, model):
     options = {"batch_size": 8, "neighbors": (3, 2), "width": 64, "max_epochs": 2}
     why = full_graph_reason(REGISTRY[model]())
     if why:
-        with pytest.raises(
-            HeterophilyError, match=f"{model} cannot be trained in batches"
-        ) as error:
+        with pytest.raises(HeterophilyError, match=f"{model} cannot be trained in batches") as error:
             run(model, **options)
         assert why in str(error.value)
         assert "omit batch_size" in str(error.value)
@@ -84,9 +82,7 @@ def test_training_in_batches_learns_the_graph(run):
 def test_test_labels_are_never_read(run, graph, split):
     labels = graph.labels.clone()
     labels[split.test] = (labels[split.test] + 1) % 3
-    (_, first), (_, second) = (
-        run("cmgnn", batch_size=8, on=g) for g in (graph, graph.replace(labels=labels))
-    )
+    (_, first), (_, second) = (run("cmgnn", batch_size=8, on=g) for g in (graph, graph.replace(labels=labels)))
     assert first.history.loss == second.history.loss
     assert first.scores["val"] == second.scores["val"]
     assert first.scores["test"] != second.scores["test"]
@@ -192,9 +188,7 @@ def test_prototypes_do_not_weigh_more_in_a_small_batch(weights):
     weight = torch.ones(7) if weights is None else weights[targets]
     mean = (weight * each)[:4].sum() / weight[:4].sum()
     expected = (100 * mean + (weight * each)[4:].sum()) / (100 + weight[4:].sum())
-    torch.testing.assert_close(
-        classification(logits, targets, weights=weights, virtual=(3, 100.0)), expected
-    )
+    torch.testing.assert_close(classification(logits, targets, weights=weights, virtual=(3, 100.0)), expected)
     only = classification(logits[4:], targets[4:], virtual=(3, 100.0))
     torch.testing.assert_close(only, each[4:].mean())
 
@@ -203,13 +197,7 @@ def in_two_processes(source, out, *words):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command += ["-m", "heterophily", "fit", source, "--out", out, "--device", "cpu", *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [str(word) for word in command],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment, check=False)
 
 
 def test_two_processes_make_the_steps_of_one(graph, split, tmp_path):

@@ -37,9 +37,7 @@ class KilledError(Exception):
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("epoch", [1, 7])
-def test_a_killed_run_continues_to_the_same_result(
-    run, same, raise_at, often, tmp_path, name, epoch
-):
+def test_a_killed_run_continues_to_the_same_result(run, same, raise_at, often, tmp_path, name, epoch):
     options = {"seed": 2, "checkpoint": tmp_path / "run.pt", **MODELS[name]}
     model = name.split()[0]
     undisturbed = run(model, **{**options, "checkpoint": None})
@@ -179,9 +177,7 @@ def wait_for(path, process, seconds=60):
         time.sleep(0.02)
 
 
-def test_a_process_that_is_killed_continues_to_the_same_result(
-    graph, split, same, raise_at, tmp_path
-):
+def test_a_process_that_is_killed_continues_to_the_same_result(graph, split, same, raise_at, tmp_path):
     graph = graph.replace(splits={"0": split})
     saved, checkpoint = graph.save(tmp_path / "graph.safetensors"), tmp_path / "run.pt"
     command = [sys.executable, "-c", PROGRAM, str(saved), str(checkpoint)]

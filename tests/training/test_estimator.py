@@ -70,10 +70,7 @@ def test_saving_and_loading_changes_nothing(graph, tmp_path, name):
     np.testing.assert_array_equal(model.predict_proba(), again.predict_proba())
     assert again.run_ == model.run_
     assert again.class_names_ == model.class_names_
-    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
-        "model.json",
-        "weights.safetensors",
-    ]
+    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == ["model.json", "weights.safetensors"]
 
 
 def test_a_loaded_classifier_predicts_on_a_graph_that_is_passed(graph, tmp_path):
@@ -90,14 +87,11 @@ def test_new_nodes_are_predicted_by_every_method_whose_mathematics_allows_it(gra
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"),
-    [*((name, {}) for name in sorted(BOUND)), ("cmgnn", {"structure": True})],
+    ("name", "settings"), [*((name, {}) for name in sorted(BOUND)), ("cmgnn", {"structure": True})]
 )
 def test_new_nodes_are_refused_where_every_node_has_a_weight(graph, larger, name, settings):
     model = fitted(graph, name, max_epochs=2, **settings)
-    with pytest.raises(
-        HeterophilyError, match="but graph 'larger' has 185; refit it on this graph"
-    ):
+    with pytest.raises(HeterophilyError, match="but graph 'larger' has 185; refit it on this graph"):
         model.predict(larger)
 
 

@@ -26,10 +26,7 @@ def draw(k, n=50, seed=0):
 def test_metrics_equal_scikit_learn(k):
     logits, labels, nodes = draw(k)
     truth, predicted = labels[nodes].numpy(), logits[nodes].argmax(dim=1).numpy()
-    expected = {
-        "accuracy": accuracy_score(truth, predicted),
-        "macro_f1": f1_score(truth, predicted, average="macro"),
-    }
+    expected = {"accuracy": accuracy_score(truth, predicted), "macro_f1": f1_score(truth, predicted, average="macro")}
     if k == 2:
         expected["roc_auc"] = roc_auc_score(truth, (logits[:, 1] - logits[:, 0])[nodes].numpy())
     assert all_metrics(logits, labels, nodes) == pytest.approx(expected)
@@ -77,9 +74,7 @@ def test_a_metric_is_defined_in_one_file():
 
 
 def test_early_stopping_uses_the_given_metric(graph, split, monkeypatch):
-    error = Metric(
-        "error", "error", lambda logits, labels: 1 - accuracy.function(logits, labels), False
-    )
+    error = Metric("error", "error", lambda logits, labels: 1 - accuracy.function(logits, labels), False)
     monkeypatch.setitem(METRICS, "error", error)
     options = {"split": split, "max_epochs": 8, "progress": False}
     _, result = train("gcn", graph, metric=error, **options)

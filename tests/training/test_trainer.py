@@ -56,9 +56,7 @@ def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, m
 
 
 @pytest.mark.parametrize("model", REGISTRY)
-def test_layers_before_the_first_dropout_serve_evaluation_and_the_next_step(
-    run, same, monkeypatch, model
-):
+def test_layers_before_the_first_dropout_serve_evaluation_and_the_next_step(run, same, monkeypatch, model):
     options = {"max_epochs": 6, "patience": 10, "width": 64}
     quick = run(model, **options)
     monkeypatch.setattr(steps, "n_reusable_layers", lambda network, graph: 0)
@@ -94,11 +92,7 @@ def test_a_watcher_may_run_the_network_without_changing_what_is_learned(graph, s
 
 @pytest.mark.parametrize(
     ("model", "settings"),
-    [
-        ("gcn", {"dropout": 0.5}),
-        ("cmgnn", {"dropout": 0.0}),
-        ("gcn", {"dropout": 0.0, "norm": "batch"}),
-    ],
+    [("gcn", {"dropout": 0.5}), ("cmgnn", {"dropout": 0.0}), ("gcn", {"dropout": 0.0, "norm": "batch"})],
 )
 def test_a_pass_is_not_kept_where_the_next_differs(run, monkeypatch, model, settings):
     calls = count_passes(monkeypatch)
@@ -185,9 +179,7 @@ def test_training_learns_the_graph(run):
 
 
 @pytest.mark.parametrize(("preset", "source"), [("published", "eval"), ("reference", "train")])
-def test_the_belief_takes_up_predictions_only_when_validation_improves(
-    run, monkeypatch, preset, source
-):
+def test_the_belief_takes_up_predictions_only_when_validation_improves(run, monkeypatch, preset, source):
     seen, passes, original = [], [], Network.forward
 
     def forward(self, graph):

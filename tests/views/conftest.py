@@ -40,11 +40,7 @@ def record(model, dataset, split, **fields):
             "seconds": 3.0,
             "milliseconds_per_epoch": 10.0 + 5 * MODELS.index(model),
             "peak_memory": 400.0,
-            "curve": {
-                "loss": [1 - v for v in curve],
-                "val_accuracy": curve,
-                "seconds": [0.01] * 300,
-            },
+            "curve": {"loss": [1 - v for v in curve], "val_accuracy": curve, "seconds": [0.01] * 300},
         },
         "parameters": 1234,
         "details": {"split": {"train": 48, "val": 32, "test": 20}},
@@ -69,14 +65,7 @@ def studies():
         for model in ("cmgnn", WILD):
             own = {"dataset": dataset, "model": model, "split": "0", "seed": 0}
             found.setdefault("degrees", []).extend(
-                {
-                    **own,
-                    "group": g,
-                    "lowest_degree": i,
-                    "highest_degree": i + 2,
-                    "test_accuracy": 40 + i,
-                    "paper": 41.0,
-                }
+                {**own, "group": g, "lowest_degree": i, "highest_degree": i + 2, "test_accuracy": 40 + i, "paper": 41.0}
                 for i, g in enumerate(GROUPS)
             )
             found.setdefault("ablation", []).extend(
@@ -105,21 +94,11 @@ def studies():
                     }
                 )
             for homophily in (0.2, 0.8):
-                drawn = {
-                    **own,
-                    "homophily": homophily,
-                    "degree": 4,
-                    "test_accuracy": 70 * homophily + 10,
-                }
-                found.setdefault("synthetic", []).append(
-                    {**drawn, "pattern": "easy", "paper": 60.0}
-                )
-                found.setdefault("sweep", []).extend(
-                    {**drawn, "rest": rest} for rest in (0.02, 1.0)
-                )
+                drawn = {**own, "homophily": homophily, "degree": 4, "test_accuracy": 70 * homophily + 10}
+                found.setdefault("synthetic", []).append({**drawn, "pattern": "easy", "paper": 60.0})
+                found.setdefault("sweep", []).extend({**drawn, "rest": rest} for rest in (0.02, 1.0))
         found.setdefault("overlap", []).extend(
-            {"dataset": dataset, "group": g, "class_a": "a", "class_b": "b", "overlap": 0.5}
-            for g in ("all", *GROUPS)
+            {"dataset": dataset, "group": g, "class_a": "a", "class_b": "b", "overlap": 0.5} for g in ("all", *GROUPS)
         )
     return found
 

@@ -52,9 +52,7 @@ def test_dark_cells_are_large_shares(tmp_path):
 
 @pytest.mark.parametrize("name", ["m.jpg", "m", "m.txt"])
 def test_other_endings_are_refused_before_anything_is_written(tmp_path, name):
-    with pytest.raises(
-        HeterophilyError, match=r"a figure file with extension \.png, \.pdf, \.svg, got 'm"
-    ):
+    with pytest.raises(HeterophilyError, match=r"a figure file with extension \.png, \.pdf, \.svg, got 'm"):
         save_compatibility(random_matrix(2), "ab", tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

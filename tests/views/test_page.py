@@ -147,14 +147,7 @@ def test_each_part_of_the_issue_is_on_the_page(page):
 def test_what_has_no_content_is_left_out(results_folder, tmp_path):
     one = [each for each in read_records(results_folder) if each.dataset == "chameleon-f"]
     page = build.report_page(data.load_results(pack_records(one, tmp_path / "runs.jsonl")))
-    for part in (
-        "Ablation",
-        "Accuracy by degree",
-        "Training loss",
-        "Synthetic",
-        "Critical",
-        "Studies over",
-    ):
+    for part in ("Ablation", "Accuracy by degree", "Training loss", "Synthetic", "Critical", "Studies over"):
         assert part not in page, part
     assert "Leaderboard" in page
 
@@ -227,9 +220,7 @@ def test_the_command_of_a_cell_gives_exactly_its_runs(made):
     changed = changed_settings(runs[0])
     assert changed["max_epochs"] == 9
     command = bench_command(runs)
-    assert command.startswith(
-        "heterophily bench --models cmgnn --datasets chameleon-f --splits 0-2 "
-    )
+    assert command.startswith("heterophily bench --models cmgnn --datasets chameleon-f --splits 0-2 ")
     assert "--set max_epochs=9" in command
     assert bench_note(runs[0]) == ""
 
@@ -241,9 +232,7 @@ def test_the_command_repeats_the_key_of_a_real_plan(tmp_path):
     assert command == (
         "heterophily bench --models gcn --datasets digits --splits 2 --seed 5 --set width=7 --out results"
     )
-    (again,) = plan(
-        ["gcn"], {"digits": graph}, splits="2", seed=5, settings=changed_settings(cell.empty_record)
-    )
+    (again,) = plan(["gcn"], {"digits": graph}, splits="2", seed=5, settings=changed_settings(cell.empty_record))
     assert again.key == cell.key
 
 
@@ -284,27 +273,12 @@ def test_the_report_of_a_diagnosis(small, tmp_path, wild):
 
 def test_the_report_of_a_fit_by_its_command(small, tmp_path, wild):
     source, out = small.save(tmp_path / "g.safetensors"), tmp_path / "fit.html"
-    words = [
-        "fit",
-        str(source),
-        "--model",
-        "cmgnn",
-        "--set",
-        "max_epochs=3",
-        "--out",
-        str(tmp_path / "fit"),
-    ]
+    words = ["fit", str(source), "--model", "cmgnn", "--set", "max_epochs=3", "--out", str(tmp_path / "fit")]
     result = CliRunner().invoke(app, [*words, "--report", str(out)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     page = out.read_text(encoding="utf-8")
     assert_harmless(page, wild)
-    for part in (
-        "Scores",
-        "Confusion matrix",
-        "Accuracy by degree",
-        "Estimated by cmgnn",
-        "Predicted classes",
-    ):
+    for part in ("Scores", "Confusion matrix", "Accuracy by degree", "Estimated by cmgnn", "Predicted classes"):
         assert part in page, part
     assert "--set max_epochs=3" in page
     assert "of them unlabeled" in page

@@ -11,12 +11,8 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-api = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed: no browser tests"
-)
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="no Chromium found: the report was not tested in a browser"
-)
+api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no browser tests")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium found: the report was not tested in a browser")
 VISIBLE = "[data-panel]:not([hidden])"
 
 
@@ -107,9 +103,7 @@ def overflow(page):
 def test_it_loads_draws_all_charts_and_fits_the_window(opened, width, scheme):
     with opened(width, scheme) as page:
         assert drawn(page) > 10
-        page.evaluate(
-            "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
-        )
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert overflow(page) == []
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -144,14 +138,10 @@ def test_the_table_is_filtered_by_text_and_by_chosen_methods(page, wild):
     assert page.locator("#chosen").text_content() == "2 of 3"
     page.keyboard.press("Escape")
     assert not page.locator("#chooser").evaluate("each => each.open")
-    chart = page.locator(f"{VISIBLE} figure", has_text="Run time against accuracy").locator(
-        ".chart"
-    )
+    chart = page.locator(f"{VISIBLE} figure", has_text="Run time against accuracy").locator(".chart")
     chart.scroll_into_view_if_needed()
     chart.locator(".main-svg").first.wait_for()
-    names = chart.evaluate(
-        "c => c.data.filter(t => t.visible && t.meta.method).map(t => t.meta.method)"
-    )
+    names = chart.evaluate("c => c.data.filter(t => t.visible && t.meta.method).map(t => t.meta.method)")
     assert names == [wild]  # the study has cmgnn and this one
 
 
@@ -197,8 +187,7 @@ def test_colors_follow_the_scheme_and_paper_is_light(page):
     def turns(color):
         """The page hears of a scheme a moment after the browser."""
         page.wait_for_function(
-            "([chart, color]) => chart.layout.font.color === color",
-            arg=[chart.element_handle(), color],
+            "([chart, color]) => chart.layout.font.color === color", arg=[chart.element_handle(), color]
         )
 
     dark, light = "#e7e8ea", "#1b1c1e"

@@ -78,14 +78,10 @@ def test_the_command_of_a_fit_without_committed_settings_says_all_that_they_woul
 
 def test_the_table_of_nodes_stands_in_the_commands(digits, actor, tmp_path):
     fitted = NodeClassifier("mlp", max_epochs=1, width=4, device="cpu").fit(actor, split="0")
-    assert "heterophily fit g.csv --nodes 'my nodes.csv' --model mlp" in told(
-        fitted, nodes="my nodes.csv"
-    )
+    assert "heterophily fit g.csv --nodes 'my nodes.csv' --model mlp" in told(fitted, nodes="my nodes.csv")
     assert "--nodes" not in told(fitted)
     for nodes in (None, "nodes.csv"):
-        path = graph_report.write_diagnosis(
-            diagnose(digits), tmp_path / "d.html", source="g.csv", nodes=nodes
-        )
+        path = graph_report.write_diagnosis(diagnose(digits), tmp_path / "d.html", source="g.csv", nodes=nodes)
         text = path.read_text(encoding="utf-8")
         assert ("heterophily diagnose g.csv --nodes nodes.csv --report" in text) == bool(nodes)
 
@@ -93,12 +89,8 @@ def test_the_table_of_nodes_stands_in_the_commands(digits, actor, tmp_path):
 def test_a_graph_of_ones_own_is_said_to_need_its_file(digits):
     mine = digits.replace(name="mine")
     (cell,) = plan(["gcn"], {"mine": mine}, splits="0")
-    assert bench_note(cell.empty_record) == (
-        "mine is a custom graph: pass the path of its file to --datasets."
-    )
-    changed = bench_note(
-        replace(cell.empty_record, settings={**cell.empty_record.settings, "gone": 1})
-    )
+    assert bench_note(cell.empty_record) == ("mine is a custom graph: pass the path of its file to --datasets.")
+    changed = bench_note(replace(cell.empty_record, settings={**cell.empty_record.settings, "gone": 1}))
     assert changed.startswith("mine is a custom graph")
     assert "changed since this run" in changed
     (cell,) = plan(["gcn"], {"digits": digits}, splits="0")
@@ -114,8 +106,7 @@ def test_the_command_of_everything_runs_the_same_cells(digits):
     cells = plan(["gcn", "mlp"], graphs, splits="1-2", seed=5, settings={"max_epochs": 9})
     command = full_command([cell.empty_record for cell in cells], ["gcn", "mlp"], ["digits"])
     assert command == (
-        "heterophily bench --models gcn,mlp --datasets digits --splits 1-2 --seed 5 "
-        "--set max_epochs=9 --out results"
+        "heterophily bench --models gcn,mlp --datasets digits --splits 1-2 --seed 5 --set max_epochs=9 --out results"
     )
     settings = parse_settings(options_of(command)["--set"])
     again = plan(["gcn", "mlp"], graphs, splits="1-2", seed=5, settings=settings)
@@ -124,14 +115,9 @@ def test_the_command_of_everything_runs_the_same_cells(digits):
 
 def test_settings_of_single_cells_are_not_those_of_all(digits, made, wild):
     def records(model, **settings):
-        return [
-            c.empty_record for c in plan([model], {"digits": digits}, splits="0", settings=settings)
-        ]
+        return [c.empty_record for c in plan([model], {"digits": digits}, splits="0", settings=settings)]
 
-    gcn, mlp = (
-        records("gcn", width=8, dropout=0.1),
-        records("mlp", width=8, dropout=0.2, preset="reference"),
-    )
+    gcn, mlp = (records("gcn", width=8, dropout=0.1), records("mlp", width=8, dropout=0.2, preset="reference"))
     assert shared_settings(gcn + mlp) == {"width": 8}
     assert shared_settings(gcn + records("mlp")) == {}
     both = records("gcn", preset="reference") + records("mlp", preset="reference")

@@ -15,13 +15,7 @@ from heterophily.runs.record import Record, pack_records
 from heterophily.views.matplotlib import ROLES, draw_charts, save_charts
 from heterophily.views.results import main, page, read_remarks, write_page
 
-ENVIRONMENT = {
-    "processor": "Abacus 9",
-    "gpu": "",
-    "python": "3.12.1",
-    "torch": "2.13",
-    "threads": 1,
-}
+ENVIRONMENT = {"processor": "Abacus 9", "gpu": "", "python": "3.12.1", "torch": "2.13", "threads": 1}
 # Means of the splits 0, 1 and 2 are these; the spread is the same everywhere.
 MEANS = {
     ("cmgnn", "actor"): 37.0,
@@ -64,9 +58,7 @@ def record(model, dataset, split, value, **fields):
 @pytest.fixture
 def runs():
     wobble = {"cmgnn": (-0.5, 0.0, 0.5), "gcn": (-0.5, 0.1, 0.4), "hog-gcn": (-0.3, -0.1, 0.4)}
-    return [
-        record(m, d, i, value + wobble[m][i]) for (m, d), value in MEANS.items() for i in range(3)
-    ]
+    return [record(m, d, i, value + wobble[m][i]) for (m, d), value in MEANS.items() for i in range(3)]
 
 
 def sections(text):
@@ -115,11 +107,7 @@ def test_the_main_table_has_the_paper_beside(runs):
 
 def test_ranks_stand_beside_the_printed_ones(runs):
     section = sections(page(runs))["Average ranks"]
-    assert rows(section)[1:] == [
-        ["cmgnn", "1.0", "2.1"],
-        ["gcn", "2.5", "10.8"],
-        ["hog-gcn", "2.5", "7.3"],
-    ]
+    assert rows(section)[1:] == [["cmgnn", "1.0", "2.1"], ["gcn", "2.5", "10.8"], ["hog-gcn", "2.5", "7.3"]]
     assert "over actor and pubmed" in section
 
 
@@ -129,9 +117,7 @@ def test_significance_names_the_best_and_its_equals(runs):
     assert body["actor"][0] == body["pubmed"][0] == "cmgnn"
     assert body["pubmed"][1] == "none"
     assert "test nodes per training node: 0.42." in section
-    assert (
-        "on the runs that all methods share, Friedman's test gives χ² = 3.00, p = 0.223" in section
-    )
+    assert "on the runs that all methods share, Friedman's test gives χ² = 3.00, p = 0.223" in section
     assert "differ by 2.34 or more" in section
     assert "* cmgnn, gcn, hog-gcn\n" in section
     assert "![Critical-difference diagram](results/ranks.png)" in section
@@ -149,10 +135,8 @@ def test_cells_below_the_published_mean_are_explained(runs):
     assert lines == [
         "* **gcn on pubmed**: 87.00 ± 0.46, published 87.70 ± 0.32 (−0.700, tolerance 0.300). "
         "The reference stops later.",
-        "* **hog-gcn on actor**: 36.00 ± 0.36, published 36.47 ± 0.83 (−0.470, tolerance 0.300). "
-        "Not explained yet.",
-        "* **cmgnn on pubmed**: 89.00 ± 0.50, published 89.99 ± 0.32 (−0.990, tolerance 0.300). "
-        "Not explained yet.",
+        "* **hog-gcn on actor**: 36.00 ± 0.36, published 36.47 ± 0.83 (−0.470, tolerance 0.300). Not explained yet.",
+        "* **cmgnn on pubmed**: 89.00 ± 0.50, published 89.99 ± 0.32 (−0.990, tolerance 0.300). Not explained yet.",
     ]
 
 
@@ -183,9 +167,7 @@ def test_what_is_not_finished_is_listed(runs):
 
 
 def test_settings_and_environment_are_told(runs):
-    mixed = [
-        record("gcn", "actor", i, 30.0 + i, source="search", preset="published") for i in range(3)
-    ]
+    mixed = [record("gcn", "actor", i, 30.0 + i, source="search", preset="published") for i in range(3)]
     rest = [run for run in runs if (run.model, run.dataset) != ("gcn", "actor")]
     found = sections(page([*rest, *mixed]))
     assert rows(found["Settings"])[1:] == [
@@ -202,17 +184,13 @@ def test_settings_and_environment_are_told(runs):
     ]
 
 
-@pytest.mark.parametrize(
-    ("splits", "told"), [((0, 1, 2), "0-2"), ((0, 2), "0,2"), ((4,), "4"), (("a", "b"), "all")]
-)
+@pytest.mark.parametrize(("splits", "told"), [((0, 1, 2), "0-2"), ((0, 2), "0,2"), ((4,), "4"), (("a", "b"), "all")])
 def test_the_page_says_how_to_get_it_again(splits, told):
     runs = [replace(record("gcn", "actor", 0, 30.0), split=str(s)) for s in splits]
     section = sections(page(runs))["Reproduce"]
     command = f"bench --models gcn --datasets actor --splits {told} --out results/"
     assert command in section
-    assert (
-        "python -m heterophily.views.results docs/results/runs.jsonl > docs/results.md" in section
-    )
+    assert "python -m heterophily.views.results docs/results/runs.jsonl > docs/results.md" in section
 
 
 def test_remarks_are_read_and_checked(tmp_path, runs):
@@ -228,11 +206,7 @@ def test_remarks_are_read_and_checked(tmp_path, runs):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [
-        ("[gcn", "is not TOML"),
-        ('gcn = "a"', r"\[gcn\] must have a line"),
-        ("[gcn]\na = 1", "must have"),
-    ],
+    [("[gcn", "is not TOML"), ('gcn = "a"', r"\[gcn\] must have a line"), ("[gcn]\na = 1", "must have")],
 )
 def test_broken_remarks_are_told(tmp_path, text, words):
     path = tmp_path / "remarks.toml"
@@ -264,9 +238,7 @@ def test_the_module_is_a_command(monkeypatch, tmp_path, runs):
     assert done.stdout == write_page(packed)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"), [([], "usage: "), (["nowhere"], "nowhere does not contain results")]
-)
+@pytest.mark.parametrize(("words", "said"), [([], "usage: "), (["nowhere"], "nowhere does not contain results")])
 def test_the_command_ends_with_a_sentence(words, said):
     with pytest.raises(SystemExit, match=said):
         main(words)

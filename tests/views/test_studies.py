@@ -46,20 +46,8 @@ def folder(tmp_path):
     ]  # fmt: skip
     put("synthetic", *graphs)
     put("overlap", {"dataset": "actor", "group": "all", "overlap": 0.75})
-    facts = {
-        "milliseconds": 1234.5,
-        "peak_mb": 400.0,
-        "paper": 19.0,
-        "device": "cpu",
-        "failure": None,
-    }
-    lost = {
-        "milliseconds": None,
-        "peak_mb": None,
-        "paper": None,
-        "device": None,
-        "failure": "killed",
-    }
+    facts = {"milliseconds": 1234.5, "peak_mb": 400.0, "paper": 19.0, "device": "cpu", "failure": None}
+    lost = {"milliseconds": None, "peak_mb": None, "paper": None, "device": None, "failure": "killed"}
     put("runtime", {**cell, **facts}, {**cell, "model": "gat", **lost})
     sizes = [
         {"model": "gcn", "n_edges": e, "milliseconds": 1.0, "median_milliseconds": e, "training_mb": e**2}

@@ -75,9 +75,7 @@ class Audit:
             "node(s) without a label": self.unlabeled_nodes,
         }
         findings = [
-            f"{count:,} {what.replace('(s)', '' if count == 1 else 's')}"
-            for what, count in counted.items()
-            if count
+            f"{count:,} {what.replace('(s)', '' if count == 1 else 's')}" for what, count in counted.items() if count
         ]
         if self.tiny_classes:
             tiny = ", ".join(f"{name} ({n})" for name, n in self.tiny_classes.items())

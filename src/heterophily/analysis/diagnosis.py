@@ -167,11 +167,7 @@ class Diagnosis:
         """The compatibility matrix and the overlap of neighborhoods as heat maps."""
         return [
             matrix_chart(
-                self.compatibility.tolist(),
-                self.class_names,
-                "Observed",
-                caption="From all labels.",
-                panel=self.name,
+                self.compatibility.tolist(), self.class_names, "Observed", caption="From all labels.", panel=self.name
             ),
             matrix_chart(
                 self.overlap.tolist(),
@@ -251,8 +247,7 @@ def _check_labels(graph: Graph) -> None:
         )
     if not bool((labeled[adjacency.rows.long()] & labeled[adjacency.indices.long()]).any()):
         raise HeterophilyError(
-            f"a diagnosis requires edges between labeled nodes, but {graph.name} has none; "
-            "label more nodes"
+            f"a diagnosis requires edges between labeled nodes, but {graph.name} has none; label more nodes"
         )
 
 

@@ -40,10 +40,7 @@ def rank_chart(ranking: Ranking) -> Chart:
         panel=" ",
         height=0.42 * (depth + 2.0) - 0.45,
         wide=True,
-        numbers=Table(
-            ["method", "average rank"],
-            [[name, number_text(rank)] for name, rank in ranking.ranks.items()],
-        ),
+        numbers=Table(["method", "average rank"], [[name, number_text(rank)] for name, rank in ranking.ranks.items()]),
     )
 
 
@@ -88,9 +85,7 @@ def _scale(n: int, width: float) -> list[Mark]:
     ]
 
 
-def _names(
-    ranking: Ranking, names: Sequence[str], top: float, *, side: str, edge: float
-) -> list[Mark]:
+def _names(ranking: Ranking, names: Sequence[str], top: float, *, side: str, edge: float) -> list[Mark]:
     """The names on one side, each connected with its rank."""
     left, marks = side == "left", []
     texts = align_ranks([ranking.ranks[name] for name in names])
@@ -98,10 +93,7 @@ def _names(
     for name, height in zip(names, heights, strict=True):
         rank = ranking.ranks[name]
         marks.append(_ink([rank, rank, edge], [0, height, height], 0.8))
-    labels = [
-        f"{name}  {rank} " if left else f" {rank}  {name}"
-        for name, rank in zip(names, texts, strict=True)
-    ]
+    labels = [f"{name}  {rank} " if left else f" {rank}  {name}" for name, rank in zip(names, texts, strict=True)]
     edges = [edge] * len(names)
     text = Mark("text", edges, heights, labels=labels, anchor="right" if left else "left")
     return [*marks, text] if names else []

@@ -39,9 +39,7 @@ def plan(
             for split in parse_splits(graph, splits):
                 _check_scored(graph, split)
                 number = seed + list(graph.splits).index(split)
-                job = make_job(
-                    model, graph, split, seed=number, settings=values, source=source, origin=origin
-                )
+                job = make_job(model, graph, split, seed=number, settings=values, source=source, origin=origin)
                 jobs.append(job)
     return sorted(jobs, key=lambda job: job.cost)
 
@@ -62,6 +60,4 @@ def _check_distinct(kind: str, names: Mapping[str, str]) -> None:
     owners: dict[str, str] = {}
     for path, name in names.items():
         if owners.setdefault(name, path) != path:
-            raise HeterophilyError(
-                f'two {kind} have the name "{name}": {owners[name]} and {path}; rename one of them'
-            )
+            raise HeterophilyError(f'two {kind} have the name "{name}": {owners[name]} and {path}; rename one of them')

@@ -73,9 +73,7 @@ class Ranking:
         return cliques
 
 
-def against_best(
-    scores: Mapping[str, Scores], *, test_to_train: float = TEST_TO_TRAIN
-) -> list[Comparison]:
+def against_best(scores: Mapping[str, Scores], *, test_to_train: float = TEST_TO_TRAIN) -> list[Comparison]:
     """Compare the best method with every other method that shares at least two splits with it.
 
     The best method has the highest mean of those with the most runs, because fewer runs may be the easier
@@ -112,9 +110,7 @@ def paired_differences(one: Scores, other: Scores) -> list[float]:
     return [fmean(values) for values in splits.values()]
 
 
-def corrected_t_test(
-    differences: Sequence[float], *, test_to_train: float = TEST_TO_TRAIN
-) -> tuple[float, float]:
+def corrected_t_test(differences: Sequence[float], *, test_to_train: float = TEST_TO_TRAIN) -> tuple[float, float]:
     """Return the t statistic and the two-sided p-value of the corrected resampled t-test.
 
     >>> t, p = corrected_t_test([1.0, 2.0, 3.0], test_to_train=2 / 3)
@@ -125,9 +121,7 @@ def corrected_t_test(
     if n < 2:
         raise HeterophilyError(f"a t-test needs at least two splits, got {n}; run more splits")
     if test_to_train < 0:
-        raise HeterophilyError(
-            f"test_to_train (n_test / n_train) must not be negative, got {test_to_train}"
-        )
+        raise HeterophilyError(f"test_to_train (n_test / n_train) must not be negative, got {test_to_train}")
     mean = fmean(differences)
     error = math.sqrt((1 / n + test_to_train) * variance(differences))
     if error <= 1e-12 * abs(mean):  # the same difference on every split, up to rounding
@@ -150,9 +144,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def rank_over_datasets(
-    scores: Mapping[str, Mapping[str, Scores]], *, alpha: float = ALPHA
-) -> Ranking:
+def rank_over_datasets(scores: Mapping[str, Mapping[str, Scores]], *, alpha: float = ALPHA) -> Ranking:
     """Return Friedman's and Nemenyi's tests over the datasets on which all methods share a run."""
     models = list(dict.fromkeys(model for rows in scores.values() for model in rows))
     means = {name: paired_means(rows, models) for name, rows in scores.items()}

@@ -159,9 +159,7 @@ def build_table(
 ) -> Table:
     """Return the table of a metric on the test nodes. `against` compares it with the paper's accuracy."""
     if against and metric != PUBLISHED_METRIC:
-        raise HeterophilyError(
-            f"the paper reports only {PUBLISHED_METRIC}, not {metric}; omit --metric or --against"
-        )
+        raise HeterophilyError(f"the paper reports only {PUBLISHED_METRIC}, not {metric}; omit --metric or --against")
     records = list(records)
     cells = latest(records)
     if not cells:
@@ -175,9 +173,7 @@ def build_table(
     entries = {
         (entry.model, d): entry
         for d in columns
-        for entry in _with_significance(
-            _column(d, shown[d], scores[d], against=against), comparisons[d], alpha
-        )
+        for entry in _with_significance(_column(d, shown[d], scores[d], against=against), comparisons[d], alpha)
     }
     ranked = tuple(d for d in columns if all(entries[m, d].rank for m in rows))
     return Table(
@@ -197,11 +193,7 @@ def build_table(
 
 
 def _column(
-    dataset: str,
-    records: Mapping[str, Sequence[Record]],
-    scores: Mapping[str, Scores],
-    *,
-    against: bool,
+    dataset: str, records: Mapping[str, Sequence[Record]], scores: Mapping[str, Scores], *, against: bool
 ) -> list[Entry]:
     """Return the entries of a dataset, with their positions and the published results."""
     planned = len({(r.split, r.seed) for runs in records.values() for r in runs})
@@ -212,8 +204,7 @@ def _column(
     results = [paper.accuracy(model, dataset) for model in records]
     counts = [max(planned, PAPER_RUNS) if result else planned for result in results]
     return [
-        replace(entry, published=result, planned=n)
-        for entry, result, n in zip(column, results, counts, strict=True)
+        replace(entry, published=result, planned=n) for entry, result, n in zip(column, results, counts, strict=True)
     ]
 
 
@@ -226,17 +217,13 @@ def _count_excluded(
     return sum(counts[cell] - len(cells.get(cell, ())) for cell in entries)
 
 
-def _select(
-    kind: str, names: Sequence[str] | None, known: set[str], order: Iterable[str]
-) -> tuple[str, ...]:
+def _select(kind: str, names: Sequence[str] | None, known: set[str], order: Iterable[str]) -> tuple[str, ...]:
     """Return the given names, or all: the paper's in its order, then the others in alphabetical order."""
     if names is None:
         first = [name for name in order if name in known]
         return (*first, *sorted(known - set(first)))
     if not names:
-        raise HeterophilyError(
-            f"expected at least one {kind}; name one, or omit the option for all"
-        )
+        raise HeterophilyError(f"expected at least one {kind}; name one, or omit the option for all")
     for name in names:
         if name not in known:
             raise unknown_name(f"{kind} in these results", name, known)
@@ -270,9 +257,7 @@ def _test_to_train(records: Iterable[Record]) -> float:
     return fmean(known) if known else TEST_TO_TRAIN
 
 
-def _entry(
-    model: str, dataset: str, records: Sequence[Record], scores: Scores, planned: int
-) -> Entry:
+def _entry(model: str, dataset: str, records: Sequence[Record], scores: Scores, planned: int) -> Entry:
     values = list(scores.values())
     return Entry(
         model,
@@ -291,17 +276,13 @@ def _with_positions(column: Sequence[Entry], scores: Mapping[str, Scores]) -> li
     means = paired_means(scores, finished) or []
     ranks = dict(zip(finished, rankdata([-mean for mean in means]).tolist(), strict=False))
     most = max((entry.n for entry in column), default=0)
-    complete = {
-        e.model: round(e.mean, DIGITS) for e in column if e.mean is not None and e.n == most
-    }
+    complete = {e.model: round(e.mean, DIGITS) for e in column if e.mean is not None and e.n == most}
     shown = sorted(set(complete.values()), reverse=True)
     first_two = {m: shown.index(mean) + 1 for m, mean in complete.items() if mean in shown[:2]}
     return [replace(e, rank=ranks.get(e.model), position=first_two.get(e.model, 0)) for e in column]
 
 
-def _with_significance(
-    column: Sequence[Entry], comparisons: Sequence[Comparison], alpha: float
-) -> list[Entry]:
+def _with_significance(column: Sequence[Entry], comparisons: Sequence[Comparison], alpha: float) -> list[Entry]:
     results = {c.other: not c.significant(alpha) for c in comparisons}
     return [replace(e, not_significantly_worse=results.get(e.model)) for e in column]
 

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 PANEL = "Experiments"
 
-Results = Annotated[
-    Path, Argument(metavar="RESULTS", help="Folder with records, or a packed .jsonl file.")
-]
+Results = Annotated[Path, Argument(metavar="RESULTS", help="Folder with records, or a packed .jsonl file.")]
 Format = Literal["text", "md", "latex", "csv", "json", "html"]
 
 
@@ -29,24 +27,14 @@ class BenchOptions:
     """Options of `bench`."""
 
     out: Annotated[Path, "Folder for the records. A rerun continues from the existing ones."]
-    models: Annotated[
-        str, "Comma-separated list of methods and Python files, or `all` for the paper's 14."
-    ] = "all"
-    datasets: Annotated[
-        str, "Comma-separated list of datasets and graph files, or `all` for the paper's 10."
-    ] = "all"
+    models: Annotated[str, "Comma-separated list of methods and Python files, or `all` for the paper's 14."] = "all"
+    datasets: Annotated[str, "Comma-separated list of datasets and graph files, or `all` for the paper's 10."] = "all"
     splits: Annotated[str, "Splits such as `0-9` or `0,3`, or `all`."] = "all"
     seed: Annotated[int, Option(min=0), "Seed of split 0; split i uses this seed plus i."] = 0
-    workers: Annotated[
-        int | None, Option(min=1), "Number of runs at the same time; one per core by default."
-    ] = None
-    threads: Annotated[
-        int, Option(min=0), "Number of PyTorch threads per run; 0 for an equal share of the cores."
-    ] = 0
+    workers: Annotated[int | None, Option(min=1), "Number of runs at the same time; one per core by default."] = None
+    threads: Annotated[int, Option(min=0), "Number of PyTorch threads per run; 0 for an equal share of the cores."] = 0
     memory_limit: Annotated[float, Option(min=0), "Memory limit per run in GB; 0 for no limit."] = 0
-    time_limit: Annotated[
-        float, Option(min=0), "Time limit per run in minutes; 0 for no limit."
-    ] = 0
+    time_limit: Annotated[float, Option(min=0), "Time limit per run in minutes; 0 for no limit."] = 0
     retry: Annotated[bool, Option("--retry"), "Repeat failed runs."] = False
     engine: Annotated[str, "`local`, `dask`, or `ray`."] = "local"
     address: Annotated[str | None, "Address of the Dask or Ray cluster."] = None
@@ -114,9 +102,7 @@ def _load_graphs(names: list[str]) -> "tuple[dict[str, Graph], dict[str, str]]":
     return graphs, skipped
 
 
-def _read_settings(
-    files: list[Path], models: list[str], datasets: list[str]
-) -> "dict[str, Tables]":
+def _read_settings(files: list[Path], models: list[str], datasets: list[str]) -> "dict[str, Tables]":
     """Return the tables of settings by the name of their method."""
     from heterophily.models import find_method
     from heterophily.models.settings import read_settings
@@ -137,19 +123,14 @@ def _read_settings(
 @app.command(rich_help_panel=PANEL)
 def table(
     source: Results,
-    kind: Annotated[
-        Format | None, Option("--format", help="Format; the file extension of --out by default.")
-    ] = None,
-    against: Annotated[
-        Literal["paper"] | None, Option(help="Compare with published results.")
-    ] = None,
+    kind: Annotated[Format | None, Option("--format", help="Format; the file extension of --out by default.")] = None,
+    against: Annotated[Literal["paper"] | None, Option(help="Compare with published results.")] = None,
     metric: Annotated[str, Option(help=f"One of {', '.join(METRICS)}.")] = DEFAULT_METRIC.name,
     models: Annotated[str, Option(help="Comma-separated list of methods, or `all`.")] = "all",
     datasets: Annotated[str, Option(help="Comma-separated list of datasets, or `all`.")] = "all",
     out: Annotated[Path | None, Option(help="File for the table; printed by default.")] = None,
     diagram: Annotated[
-        Path | None,
-        Option(help="Image file for a critical-difference diagram: .png, .pdf, or .svg."),
+        Path | None, Option(help="Image file for a critical-difference diagram: .png, .pdf, or .svg.")
     ] = None,
 ) -> None:
     """Print means, ranks, and significance of benchmark results."""
@@ -187,8 +168,7 @@ def report(
     source: Results,
     out: Annotated[Path, Option(help="HTML file for the report.")],
     studies: Annotated[
-        Path | None,
-        Option(help="Folder written by `study`; by default `studies` next to the records."),
+        Path | None, Option(help="Folder written by `study`; by default `studies` next to the records.")
     ] = None,
     diagnose: Annotated[bool, Option(help="Diagnose the graphs that are available.")] = True,
 ) -> None:

@@ -28,9 +28,7 @@ def datasets(as_json: Json = False) -> None:
 
 
 @app.command(rich_help_panel=PANEL)
-def download(
-    names: Annotated[list[str], Argument(metavar="NAME", help="Names of datasets, or `all`.")],
-) -> None:
+def download(names: Annotated[list[str], Argument(metavar="NAME", help="Names of datasets, or `all`.")]) -> None:
     """Download datasets and verify their checksums."""
     from heterophily.data.catalog import CATALOG, lookup
     from heterophily.data.store import fetch
@@ -45,9 +43,7 @@ def download(
 def diagnose(
     source: Source,
     nodes: Nodes = None,
-    plot: Annotated[
-        Path | None, Option(help="Image file for the compatibility matrix: .png, .pdf, or .svg.")
-    ] = None,
+    plot: Annotated[Path | None, Option(help="Image file for the compatibility matrix: .png, .pdf, or .svg.")] = None,
     report: Report = None,
     as_json: Json = False,
 ) -> None:
@@ -91,17 +87,11 @@ def audit(source: Source, nodes: Nodes = None, as_json: Json = False) -> None:
 @app.command(rich_help_panel=PANEL)
 def synthesize(
     out: Annotated[Path, Argument(metavar="FILE", help="File for the graph: .safetensors.")],
-    base: Annotated[
-        str, Option(help="Graph that provides the nodes, features, and labels.")
-    ] = "digits",
-    homophily: Annotated[
-        float, Option(min=0, max=1, help="Fraction of neighbors of the same class.")
-    ] = 0.2,
+    base: Annotated[str, Option(help="Graph that provides the nodes, features, and labels.")] = "digits",
+    homophily: Annotated[float, Option(min=0, max=1, help="Fraction of neighbors of the same class.")] = 0.2,
     pattern: Annotated[
         Literal["easy", "hard"],
-        Option(
-            help="Preferences for other classes: mostly two of them (`easy`), or all equally (`hard`)."
-        ),
+        Option(help="Preferences for other classes: mostly two of them (`easy`), or all equally (`hard`)."),
     ] = "easy",
     degree: Annotated[float, Option(min=0, help="Mean number of neighbors.")] = 18,
     seed: Annotated[int, Option(help="Seed of the random edges.")] = 0,
@@ -112,7 +102,5 @@ def synthesize(
 
     if out.suffix != ".safetensors":
         raise HeterophilyError(f"the file must have the extension .safetensors, got {out.name!r}")
-    graph = synthetic_graph(
-        open_graph(base), homophily=homophily, pattern=pattern, degree=degree, seed=seed
-    )
+    graph = synthetic_graph(open_graph(base), homophily=homophily, pattern=pattern, degree=degree, seed=seed)
     typer.echo(f"wrote {graph.save(out)}: {graph.name}, {graph.n_edges:,} edges")

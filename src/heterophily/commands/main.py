@@ -32,9 +32,7 @@ INVALID = 2  # exit code after a problem with the input
 
 
 @app.callback(invoke_without_command=True)
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
     if version:
         typer.echo(f"heterophily {__version__}")
         raise typer.Exit

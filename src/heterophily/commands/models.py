@@ -32,8 +32,7 @@ PANEL = "Models"
 @app.command(rich_help_panel=PANEL)
 def models(
     files: Annotated[
-        list[str] | None,
-        Argument(metavar="FILE", help="Python files that define your own methods."),
+        list[str] | None, Argument(metavar="FILE", help="Python files that define your own methods.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -52,8 +51,7 @@ def models(
 
 @app.command(rich_help_panel=PANEL)
 def show(
-    model: Annotated[str, Argument(metavar="MODEL", help="Name of a method, or a Python file.")],
-    as_json: Json = False,
+    model: Annotated[str, Argument(metavar="MODEL", help="Name of a method, or a Python file.")], as_json: Json = False
 ) -> None:
     """Show the architecture, equation, citation, settings, and deviations of a method."""
     from heterophily.models import find_method
@@ -73,26 +71,20 @@ class FitOptions:
 
     source: Source
     out: Annotated[Path, "Folder for the model, predictions, and figures."]
-    model: Annotated[str, "Name of a method, a Python file, or `auto` for the best of several."] = (
-        "cmgnn"
-    )
+    model: Annotated[str, "Name of a method, a Python file, or `auto` for the best of several."] = "cmgnn"
     nodes: Nodes = None
     split: Annotated[str | None, "Name of a split of the graph; the first by default."] = None
     seed: Annotated[int, "Seed of the weights, dropout, and validation nodes."] = 0
     device: Device = "auto"
-    threads: Annotated[
-        int, Option(min=0), "Number of PyTorch threads; 0 for the PyTorch default."
-    ] = 0
+    threads: Annotated[int, Option(min=0), "Number of PyTorch threads; 0 for the PyTorch default."] = 0
     settings: Settings = field(default_factory=list)
-    settings_file: Annotated[
-        Path | None, Option("--settings"), "TOML file with settings, as `search` writes."
-    ] = None
-    class_weights: Annotated[
-        bool, Option("--class-weights"), "Weight the loss so that all classes count equally."
-    ] = False
-    batch_size: Annotated[
-        int | None, Option(min=1), "Number of training nodes per step; all of them by default."
-    ] = None
+    settings_file: Annotated[Path | None, Option("--settings"), "TOML file with settings, as `search` writes."] = None
+    class_weights: Annotated[bool, Option("--class-weights"), "Weight the loss so that all classes count equally."] = (
+        False
+    )
+    batch_size: Annotated[int | None, Option(min=1), "Number of training nodes per step; all of them by default."] = (
+        None
+    )
     neighbors: Annotated[
         str,
         Option("--neighbors", "--num-neighbors"),
@@ -168,9 +160,7 @@ def predict(
     source: Source,
     out: Annotated[Path, Option(help="CSV file for the predictions.")],
     nodes: Nodes = None,
-    model: Annotated[
-        str | None, Option(help="Python file that defines the method, if it is your own.")
-    ] = None,
+    model: Annotated[str | None, Option(help="Python file that defines the method, if it is your own.")] = None,
 ) -> None:
     """Predict the nodes of a graph with a model trained by `fit`."""
     from heterophily.data.loading import open_graph

@@ -29,15 +29,11 @@ Source = Annotated[
         "file.",
     ),
 ]
-Nodes = Annotated[
-    Path | None, Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges.")
-]
+Nodes = Annotated[Path | None, Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges.")]
 Json = Annotated[bool, Option("--json", help="Print JSON instead of text.")]
 Report = Annotated[Path | None, Option(help="HTML file for a report with charts.")]
 Device = Annotated[str, Option(help="`auto`, `cpu`, `cuda`, or `mps`.")]
-Settings = Annotated[
-    list[str], Option("--set", help="Setting such as `width=128`; can be repeated.")
-]
+Settings = Annotated[list[str], Option("--set", help="Setting such as `width=128`; can be repeated.")]
 
 
 def with_options(options: type[O]) -> Callable[[Callable[[O], None]], Command]:
@@ -92,9 +88,7 @@ def parse_names(text: str, all_names: Iterable[str] = ("all",)) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise HeterophilyError(f"expected a comma-separated list of names or 'all', got {text!r}")
-    return list(
-        dict.fromkeys(n for name in names for n in (all_names if name == "all" else [name]))
-    )
+    return list(dict.fromkeys(n for name in names for n in (all_names if name == "all" else [name])))
 
 
 def parse_numbers(text: str) -> list[float]:
@@ -106,9 +100,7 @@ def parse_numbers(text: str) -> list[float]:
     try:
         return [float(name) for name in parse_names(text)]
     except ValueError as error:
-        raise HeterophilyError(
-            f"expected comma-separated numbers such as 0.1,0.5, got {text!r}"
-        ) from error
+        raise HeterophilyError(f"expected comma-separated numbers such as 0.1,0.5, got {text!r}") from error
 
 
 def parse_settings(settings: Iterable[str]) -> "dict[str, Value]":

@@ -17,33 +17,23 @@ class SearchOptions:
     """Options of `search`."""
 
     model: Annotated[
-        str,
-        Argument(metavar="MODEL"),
-        "Name of a method, a Python file, or `htmp` to search for an architecture.",
+        str, Argument(metavar="MODEL"), "Name of a method, a Python file, or `htmp` to search for an architecture."
     ]
     source: Source
-    trials: Annotated[
-        int, Option(min=1), "Total number of trials, including those of earlier runs."
-    ]
+    trials: Annotated[int, Option(min=1), "Total number of trials, including those of earlier runs."]
     out: Annotated[Path, "Folder for the trials, summary, result, and figures."]
     nodes: Nodes = None
-    splits: Annotated[
-        str | None, "Splits such as `0-2` or `0,3`, or `all`; the first three by default."
-    ] = None
+    splits: Annotated[str | None, "Splits such as `0-2` or `0,3`, or `all`; the first three by default."] = None
     workers: Annotated[int, Option(min=1), "Number of trials at the same time."] = 1
     threads: Annotated[
-        int,
-        Option(min=0),
-        "Number of PyTorch threads per trial; 0 for an equal share of the cores.",
+        int, Option(min=0), "Number of PyTorch threads per trial; 0 for an equal share of the cores."
     ] = 0
     storage: Annotated[str | None, "URL of an Optuna storage that several machines share."] = None
     seed: Annotated[int, "Seed of the sampler and of training."] = 0
-    settings_out: Annotated[
-        Path | None, "TOML file to update with the best settings, or .py file for `htmp`."
-    ] = None
-    settings: Annotated[
-        list[str], Option("--set"), "Setting that is not searched; can be repeated."
-    ] = field(default_factory=list)
+    settings_out: Annotated[Path | None, "TOML file to update with the best settings, or .py file for `htmp`."] = None
+    settings: Annotated[list[str], Option("--set"), "Setting that is not searched; can be repeated."] = field(
+        default_factory=list
+    )
 
 
 @app.command(rich_help_panel="Experiments")

@@ -160,8 +160,7 @@ class Chart:
         rows = zip(mark.y, mark.values, strict=True)
         digits = max(self.digits, 1)
         return Table(
-            ["", *map(str, mark.x)],
-            [[str(name), *(number_text(v, digits + 1) for v in row)] for name, row in rows],
+            ["", *map(str, mark.x)], [[str(name), *(number_text(v, digits + 1) for v in row)] for name, row in rows]
         )
 
     def _pivot(self, marks: Sequence[Mark], across: Sequence[Coordinate], *, by_row: bool) -> Table:
@@ -247,9 +246,7 @@ def matrix_chart(
     values = [value for row in matrix for value in row if value is not None]
     high = peak or max(map(abs, values), default=1.0) or 1.0
     low = -high if signed or min(values, default=0.0) < -0.005 else 0.0
-    heat = Mark(
-        "heat map", names, names, method=method, values=matrix, limits=(low, high), scale=scale
-    )
+    heat = Mark("heat map", names, names, method=method, values=matrix, limits=(low, high), scale=scale)
     return Chart(
         title,
         [heat],

@@ -65,9 +65,7 @@ def discriminability(matrix: Tensor) -> float:
     return float(1 - off_diagonal / (len(rows) * (len(rows) - 1)))
 
 
-def neighborhood_overlap(
-    adjacency: Pattern, labels: Tensor, n_classes: int, *, among: Tensor | None = None
-) -> Tensor:
+def neighborhood_overlap(adjacency: Pattern, labels: Tensor, n_classes: int, *, among: Tensor | None = None) -> Tensor:
     """Return the overlap of the semantic neighborhoods of every two classes, (K, K), from 0 to 1.
 
     The nodes of classes a and b are projected on the line through their means, M_a - M_b. With the
@@ -98,9 +96,7 @@ def _largest_gap(left: Tensor, right: Tensor) -> float:
     return float((shares[0] - shares[1]).abs().max())
 
 
-def neighborhood_accuracy(
-    adjacency: Pattern, labels: Tensor, n_classes: int
-) -> tuple[float, float]:
+def neighborhood_accuracy(adjacency: Pattern, labels: Tensor, n_classes: int) -> tuple[float, float]:
     """Return how often the neighbors' classes predict a node's class, and the fraction of the largest class.
 
     The prediction for a labeled node is argmax_k log π_k + Σ_j n_ij log P_kj, where n_ij is the number of

@@ -173,15 +173,12 @@ def load_graph(path: PathLike, *, mmap: bool = False) -> Graph:
         raise HeterophilyError(f"{path} is not a saved graph: {error}") from error
     if facts.get("format") != FORMAT:
         raise HeterophilyError(
-            f"{path} must be a graph of format {FORMAT}, got another safetensors file; "
-            "write it with Graph.save"
+            f"{path} must be a graph of format {FORMAT}, got another safetensors file; write it with Graph.save"
         )
     try:
         return _graph_of(tensors, facts, mmap=mmap)
     except KeyError as error:
-        raise HeterophilyError(
-            f"{path} has no tensor {error}; write it again with Graph.save"
-        ) from error
+        raise HeterophilyError(f"{path} has no tensor {error}; write it again with Graph.save") from error
 
 
 def _graph_of(tensors: dict[str, Tensor], facts: _Facts, *, mmap: bool) -> Graph:
@@ -193,9 +190,7 @@ def _graph_of(tensors: dict[str, Tensor], facts: _Facts, *, mmap: bool) -> Graph
             "labels": tensors["labels"],
             "n_classes": facts["n_classes"],
             "splits": {
-                name: Split.from_nodes(
-                    *(tensors[f"splits.{name}.{part}"] for part in PARTS), origin=origin
-                )
+                name: Split.from_nodes(*(tensors[f"splits.{name}.{part}"] for part in PARTS), origin=origin)
                 for name, origin in facts["origins"].items()
             },
             "name": facts["name"],

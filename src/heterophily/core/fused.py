@@ -88,8 +88,7 @@ class _GatedSum(torch.autograd.Function):
         grad_scores = (mix @ grad_mixed) * gates * (1 - gates)
         transposed = grad_scores.T
         grads = [
-            (share.unsqueeze(1) * grad).addmm_(transposed, block.T)
-            for share, block in zip(alpha, blocks, strict=True)
+            (share.unsqueeze(1) * grad).addmm_(transposed, block.T) for share, block in zip(alpha, blocks, strict=True)
         ]
         grad_attend = torch.cat([(grad_scores @ z).T for z in messages])
         needed = ctx.needs_input_grad
@@ -125,9 +124,7 @@ class _Blend(torch.autograd.Function):
     def backward(ctx: AutogradContext, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         gate, ego, mean = ctx.saved_tensors
         repeat, grads = _repetition(gate, ego), [torch.empty_like(t) for t in ctx.saved_tensors]
-        for g, z, m, flow, grad_gate, grad_ego, grad_mean in _row_blocks(
-            gate, ego, mean, grad, *grads
-        ):
+        for g, z, m, flow, grad_gate, grad_ego, grad_mean in _row_blocks(gate, ego, mean, grad, *grads):
             torch.mul(flow, matmul(g, repeat), out=grad_ego)
             torch.sub(flow, grad_ego, out=grad_mean)
             grad_gate.copy_(matmul((z - m).mul_(flow), repeat.T))

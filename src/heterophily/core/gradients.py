@@ -21,11 +21,7 @@ class Spmm(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: AutogradContext,
-        dense: Tensor,
-        values: Tensor | None,
-        pattern: "Pattern",
-        matrix: "Matrix | None",
+        ctx: AutogradContext, dense: Tensor, values: Tensor | None, pattern: "Pattern", matrix: "Matrix | None"
     ) -> Tensor:
         learned = values is not None and values.requires_grad
         ctx.save_for_backward(dense if learned else None)
@@ -34,9 +30,7 @@ class Spmm(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(
-        ctx: AutogradContext, grad: Tensor
-    ) -> tuple[Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: AutogradContext, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
         (dense,) = ctx.saved_tensors
         grad_dense = grad_values = None
         if ctx.needs_input_grad[0]:

@@ -279,9 +279,7 @@ class Graph:
         return to_networkx(self)
 
     @classmethod
-    def from_scipy(
-        cls, adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None
-    ) -> "Graph":
+    def from_scipy(cls, adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None) -> "Graph":
         """Convert a square SciPy sparse matrix. Its nonzero entries become edges without weights.
 
         Examples

@@ -97,15 +97,11 @@ def _networkx_features(graph: "nx.Graph[Hashable]", label: str) -> FloatArray | 
             )
         return np.array(vectors, dtype=np.float32)
     # NumPy scalars are instances of Real, too.
-    names = sorted(
-        {k for row in rows for k, v in row.items() if k != label and isinstance(v, Real)}
-    )
+    names = sorted({k for row in rows for k, v in row.items() if k != label and isinstance(v, Real)})
     for node, row in zip(graph.nodes, rows, strict=True):
         missing = [k for k in names if not isinstance(row.get(k), Real)]
         if missing:
-            raise HeterophilyError(
-                f"node {node!r} has no numeric attribute {missing[0]!r}, but other nodes do; set it"
-            )
+            raise HeterophilyError(f"node {node!r} has no numeric attribute {missing[0]!r}, but other nodes do; set it")
     return np.array([[row[k] for k in names] for row in rows], dtype=np.float32) if names else None
 
 
@@ -126,9 +122,7 @@ def to_networkx(graph: Graph) -> "nx.DiGraph[Hashable]":
     return result
 
 
-def from_scipy(
-    adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None
-) -> Graph:
+def from_scipy(adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None) -> Graph:
     """Convert a square SciPy matrix. Its nonzero entries become edges without weights."""
     entries = sp.coo_array(cast("sp.csr_array", adjacency))
     if entries.shape[0] != entries.shape[1]:

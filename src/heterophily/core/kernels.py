@@ -120,9 +120,7 @@ def _blocks(pattern: "Pattern") -> Iterator[tuple[slice, slice]]:
         yield slice(start, stop), slice(int(pattern.indptr[start]), int(pattern.indptr[stop]))
 
 
-def _full_rows(
-    pattern: "Pattern", values: Tensor | None, like: Tensor
-) -> Iterator[tuple[slice, Tensor]]:
+def _full_rows(pattern: "Pattern", values: Tensor | None, like: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """Yield a few rows at a time as dense blocks with the data type of `like`."""
     stored = like.new_ones(pattern.n_entries) if values is None else values.detach()
     for rows, entries in _blocks(pattern):

@@ -48,9 +48,7 @@ def choose_device(name: str = "auto") -> "torch.device":
         try:
             return torch.empty(0, device=name).device
         except (RuntimeError, AssertionError, ImportError) as error:
-            raise HeterophilyError(
-                f"device {name!r} is not available; use 'auto' or 'cpu'"
-            ) from error
+            raise HeterophilyError(f"device {name!r} is not available; use 'auto' or 'cpu'") from error
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

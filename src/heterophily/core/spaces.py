@@ -167,7 +167,5 @@ def _parse(hint: object) -> tuple[tuple[object, ...], tuple[object, ...]]:
         return types, (*more, *metadata)
     if get_origin(hint) in (Union, UnionType):
         parts = [_parse(each) for each in get_args(hint)]
-        return tuple(t for types, _ in parts for t in types), tuple(
-            m for _, ms in parts for m in ms
-        )
+        return tuple(t for types, _ in parts for t in types), tuple(m for _, ms in parts for m in ms)
     return (hint,), ()

@@ -58,9 +58,7 @@ class Pattern:
     n_columns: int
 
     @classmethod
-    def from_edges(
-        cls, rows: ArrayLike | Tensor, columns: ArrayLike | Tensor, *, shape: tuple[int, int]
-    ) -> "Pattern":
+    def from_edges(cls, rows: ArrayLike | Tensor, columns: ArrayLike | Tensor, *, shape: tuple[int, int]) -> "Pattern":
         """Create the pattern of the pairs (rows[e], columns[e]). Duplicates are stored once."""
         row_ids, column_ids = (_as_int64(ids) for ids in (rows, columns))
         keys = sorted_unique(row_ids * shape[1] + column_ids)
@@ -180,9 +178,7 @@ class Pattern:
     def _is_symmetric(self) -> bool:
         rows = Matrix(self, torch.ones(self.n_entries, dtype=torch.int8)).to_scipy()
         columns = rows.tocsc()
-        same = (
-            np.array_equal(getattr(rows, a), getattr(columns, a)) for a in ("indptr", "indices")
-        )
+        same = (np.array_equal(getattr(rows, a), getattr(columns, a)) for a in ("indptr", "indices"))
         return self.shape[0] == self.shape[1] and all(same)
 
     def without_diagonal(self) -> "Pattern":

@@ -40,12 +40,7 @@ class Split:
 
     @classmethod
     def from_nodes(
-        cls,
-        train: ArrayInput,
-        val: ArrayInput = (),
-        test: ArrayInput = (),
-        *,
-        origin: str = "given",
+        cls, train: ArrayInput, val: ArrayInput = (), test: ArrayInput = (), *, origin: str = "given"
     ) -> "Split":
         """Create a split from node numbers in any order or from boolean masks over all nodes."""
         return cls(node_numbers(train), node_numbers(val), node_numbers(test), origin)
@@ -77,6 +72,5 @@ def splits_from_masks(arrays: Mapping[str, Array], *, origin: str = "given") -> 
     count = len(masks["train"])
     wide = {part: np.broadcast_to(mask, (count, mask.shape[1])) for part, mask in masks.items()}
     return {
-        str(s): Split.from_nodes(*(wide[p][s] if p in wide else () for p in PARTS), origin=origin)
-        for s in range(count)
+        str(s): Split.from_nodes(*(wide[p][s] if p in wide else () for p in PARTS), origin=origin) for s in range(count)
     }

@@ -33,9 +33,7 @@ SUFFIXES = (".csv", ".tsv", ".parquet")
 def read_tables(edges: Path, nodes: Path | None = None) -> Graph:
     """Create a graph from an edge table and an optional node table."""
     edge_table = _read(edges, text=(SOURCES, TARGETS))
-    ends = [
-        _ids(edge_table, _require(edge_table, names, edges), edges) for names in (SOURCES, TARGETS)
-    ]
+    ends = [_ids(edge_table, _require(edge_table, names, edges), edges) for names in (SOURCES, TARGETS)]
     if nodes is None:
         ids = sorted(set(ends[0]) | set(ends[1]))
         return Graph.from_edges(_pairs(ends, ids, edges), n_nodes=len(ids), node_ids=ids)
@@ -78,9 +76,7 @@ def _read(path: Path, *, text: Sequence[Sequence[str]]) -> "pa.Table":
     from pyarrow import parquet
 
     if not path.is_file():
-        raise HeterophilyError(
-            f"there is no table at {path}; pass the path of a CSV or Parquet file"
-        )
+        raise HeterophilyError(f"there is no table at {path}; pass the path of a CSV or Parquet file")
     try:
         table = parquet.read_table(path) if path.suffix == ".parquet" else _read_csv(path, text)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
@@ -101,9 +97,7 @@ def _read_csv(path: Path, text: Sequence[Sequence[str]]) -> "pa.Table":
         path,
         parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
         convert_options=arrow_csv.ConvertOptions(
-            column_types={name: pa.string() for name in as_text},
-            null_values=[""],
-            strings_can_be_null=True,
+            column_types={name: pa.string() for name in as_text}, null_values=[""], strings_can_be_null=True
         ),
     )
 
@@ -154,9 +148,7 @@ def _pairs(ends: Sequence[Sequence[str]], ids: Sequence[str], path: Path) -> Int
     return np.array([[number[end] for end in side] for side in ends], dtype=np.int64).T
 
 
-def _feature_columns(
-    table: "pa.Table", taken: set[str | None], ids: Sequence[str], path: Path
-) -> FloatArray | None:
+def _feature_columns(table: "pa.Table", taken: set[str | None], ids: Sequence[str], path: Path) -> FloatArray | None:
     names = [name for name in table.column_names if name not in taken]
     if not names:
         return None
@@ -169,9 +161,7 @@ def _numbers(table: "pa.Table", name: str, ids: Sequence[str], path: Path) -> Fl
     column = table[name]
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise HeterophilyError(
-            f"{path}: column {name!r} must contain numbers, got {kind}; encode it or remove it"
-        )
+        raise HeterophilyError(f"{path}: column {name!r} must contain numbers, got {kind}; encode it or remove it")
     if column.null_count:
         row = column.is_null().to_pylist().index(True)
         raise HeterophilyError(
@@ -186,8 +176,6 @@ def _split(parts: Sequence[str | None], path: Path) -> Split:
     known = {**PART_NAMES, **dict.fromkeys(MISSING, "")}
     wrong = sorted({part for part in cleaned if part not in known})
     if wrong:
-        raise HeterophilyError(
-            f"{path}: split must be train, val, test, or empty, got {wrong[0]!r}"
-        )
+        raise HeterophilyError(f"{path}: split must be train, val, test, or empty, got {wrong[0]!r}")
     names = np.array([known[part] for part in cleaned])
     return Split.from_nodes(*(names == part for part in PARTS))

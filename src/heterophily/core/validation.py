@@ -35,10 +35,7 @@ def check_graph(graph: "Graph", *, changed: Collection[str] = ARRAYS) -> None:
     for what, length in (("features", graph.features.shape[0]), ("labels", len(graph.labels))):
         if length != n:
             raise HeterophilyError(f"{what} must have one row per node ({n}), got {length} rows")
-    for kind, names, size in (
-        ("node_ids", graph.node_ids, n),
-        ("class_names", graph.class_names, graph.n_classes),
-    ):
+    for kind, names, size in (("node_ids", graph.node_ids, n), ("class_names", graph.class_names, graph.n_classes)):
         if names is not None and len(names) != size:
             raise HeterophilyError(f"{kind} must have {size} names, got {len(names)}")
     if "adjacency" in changed:
@@ -59,8 +56,7 @@ def _check_pattern(what: str, pattern: Pattern, n_columns: int) -> None:
     inside = not len(indices) or (int(indices.min()) >= 0 and int(indices.max()) < n_columns)
     if not (ends and rising and inside and pattern.n_columns == n_columns):
         raise HeterophilyError(
-            f"{what} is not a valid compressed matrix with {n_columns} columns; "
-            "create graphs with Graph.from_edges"
+            f"{what} is not a valid compressed matrix with {n_columns} columns; create graphs with Graph.from_edges"
         )
 
 
@@ -105,8 +101,7 @@ def _check_split(graph: "Graph", name: str, split: "Split") -> None:
         outside = ids[(ids < 0) | (ids >= graph.n_nodes)]
         if len(outside):
             raise HeterophilyError(
-                f"split {name!r}: {part} has node {outside[0]}, but nodes are numbered 0 to "
-                f"{graph.n_nodes - 1}"
+                f"split {name!r}: {part} has node {outside[0]}, but nodes are numbered 0 to {graph.n_nodes - 1}"
             )
         if (ids[1:] == ids[:-1]).any():
             raise HeterophilyError(f"split {name!r}: {part} lists a node twice")
@@ -118,9 +113,7 @@ def _check_split(graph: "Graph", name: str, split: "Split") -> None:
             )
         part_of[ids] = part
         if part != "test" and bool((graph.labels.cpu()[nodes] < 0).any()):
-            raise HeterophilyError(
-                f"split {name!r}: {part} has nodes without a label; remove them from the split"
-            )
+            raise HeterophilyError(f"split {name!r}: {part} has nodes without a label; remove them from the split")
     if len(split.train) == 0:
         raise HeterophilyError(f"split {name!r} has no training nodes")
 
@@ -150,13 +143,11 @@ def edge_array(edges: ArrayInput) -> IntArray:
         return np.zeros((0, 2), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise HeterophilyError(
-            f"edges must be (E, 2) pairs of node numbers, got shape {pairs.shape}; transpose a "
-            "(2, E) edge index first"
+            f"edges must be (E, 2) pairs of node numbers, got shape {pairs.shape}; transpose a (2, E) edge index first"
         )
     if pairs.dtype.kind not in "iu":
         raise HeterophilyError(
-            f"edges must be integer node numbers, got {pairs.dtype}; for string ids, read tables "
-            "with Graph.from_files"
+            f"edges must be integer node numbers, got {pairs.dtype}; for string ids, read tables with Graph.from_files"
         )
     return pairs.astype(np.int64)
 
@@ -204,9 +195,7 @@ def label_vector(labels: ArrayInput) -> Tensor:
     return torch.from_numpy(y.astype(np.int64))
 
 
-def count_nodes(
-    pairs: IntArray, x: Tensor | Matrix | None, y: Tensor | None, n_nodes: int | None
-) -> int:
+def count_nodes(pairs: IntArray, x: Tensor | Matrix | None, y: Tensor | None, n_nodes: int | None) -> int:
     """Return the number of nodes of features, labels, and `n_nodes`, or else of the edges."""
     counts = {
         "features": None if x is None else x.shape[0],
@@ -216,9 +205,7 @@ def count_nodes(
     given = {what: count for what, count in counts.items() if count is not None}
     if len(set(given.values())) > 1:
         received = ", ".join(f"{what} {count}" for what, count in given.items())
-        raise HeterophilyError(
-            f"features, labels, and n_nodes must have the same length, got {received}"
-        )
+        raise HeterophilyError(f"features, labels, and n_nodes must have the same length, got {received}")
     if given:
         return next(iter(given.values()))
     return max(int(pairs.max()) + 1, 0) if len(pairs) else 0

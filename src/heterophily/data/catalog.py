@@ -107,12 +107,8 @@ def _files(name: str, table: Mapping[str, object]) -> tuple[File, ...]:
         raise HeterophilyError(f"[{name}] must have a url and a table [{name}.files]")
     for file, digest in digests.items():
         if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
-            raise HeterophilyError(
-                f"[{name}.files] must give sha256:... or git_blob:... for {file}, got {digest!r}"
-            )
-    return tuple(
-        File(file, f"{url}/{file}", **dict([digest.split(":")])) for file, digest in digests.items()
-    )
+            raise HeterophilyError(f"[{name}.files] must give sha256:... or git_blob:... for {file}, got {digest!r}")
+    return tuple(File(file, f"{url}/{file}", **dict([digest.split(":")])) for file, digest in digests.items())
 
 
 def _check_values(name: str, values: Mapping[str, object]) -> None:

@@ -60,16 +60,12 @@ def planetoid(paths: dict[str, Path]) -> Graph:
     of Citeseer) have no features and no label.
     """
     part = {path.name.split(".", 2)[2]: path for path in paths.values()}
-    allx, tx, ally, ty, graph = (
-        read_pickle(part[p]) for p in ("allx", "tx", "ally", "ty", "graph")
-    )
+    allx, tx, ally, ty, graph = (read_pickle(part[p]) for p in ("allx", "tx", "ally", "ty", "graph"))
     order = np.loadtxt(part["test.index"], dtype=np.int64)
     n_nodes = max(int(order.max()) + 1, len(graph))
     known, test = allx.tocoo(), tx.tocoo()
     rows = np.concatenate([known.row, order[test.row]])
-    columns, values = (
-        np.concatenate([getattr(known, part), getattr(test, part)]) for part in ("col", "data")
-    )
+    columns, values = (np.concatenate([getattr(known, part), getattr(test, part)]) for part in ("col", "data"))
     features = sp.coo_array((values, (rows, columns)), shape=(n_nodes, allx.shape[1]))
     one_hot = np.zeros((n_nodes, ally.shape[1]))
     one_hot[: len(ally)], one_hot[order] = ally, ty
@@ -87,9 +83,7 @@ def gnn_benchmark_npz(paths: dict[str, Path]) -> Graph:
 
 
 def _compressed(arrays: dict[str, Array], kind: str) -> sp.csr_array:
-    data, indices, indptr, shape = (
-        arrays[f"{kind}_{part}"] for part in ("data", "indices", "indptr", "shape")
-    )
+    data, indices, indptr, shape = (arrays[f"{kind}_{part}"] for part in ("data", "indices", "indptr", "shape"))
     return sp.csr_array((data, indices, indptr), shape=tuple(shape))
 
 
@@ -98,9 +92,7 @@ def pickled_npz(paths: dict[str, Path]) -> Graph:
     (path,) = paths.values()
     content = read_pickled_npz(path)
     names = (content.get("metadata") or {}).get("class_names")
-    graph = Graph.from_scipy(
-        content["adj_matrix"], content["node_attr"], labels=content["node_label"]
-    )
+    graph = Graph.from_scipy(content["adj_matrix"], content["node_attr"], labels=content["node_label"])
     return graph if names is None else graph.replace(class_names=tuple(map(str, names)))
 
 
@@ -121,15 +113,7 @@ def sparse_if_worth(features: Array) -> Array | sp.csr_array:
 
 FORMATS: dict[str, Callable[[dict[str, Path]], Graph]] = {
     loader.__name__: loader
-    for loader in (
-        heterophilous_npz,
-        geom_gcn_text,
-        matlab,
-        planetoid,
-        gnn_benchmark_npz,
-        pickled_npz,
-        wikics_json,
-    )
+    for loader in (heterophilous_npz, geom_gcn_text, matlab, planetoid, gnn_benchmark_npz, pickled_npz, wikics_json)
 }
 
 

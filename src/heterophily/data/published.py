@@ -100,11 +100,7 @@ def degree_accuracy(model: str, dataset: str) -> tuple[float, ...] | None:
 
 def synthetic_gcn(homophily: float, pattern: str, *, degree: int) -> Published:
     """Return the accuracy of GCN on Cora with random edges: homophily 0.8, 0.5, 0.2; degree 18, 4."""
-    rows = {
-        f"{key} {n}": pair
-        for n, row in _tables()["synthetic_gcn"].items()
-        for key, pair in row.items()
-    }
+    rows = {f"{key} {n}": pair for n, row in _tables()["synthetic_gcn"].items() for key, pair in row.items()}
     name = f"{homophily} {pattern} {degree}"
     if name not in rows:
         raise unknown_name("synthetic graph of the paper", name, rows)

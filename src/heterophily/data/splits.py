@@ -25,8 +25,7 @@ def official_splits(path: Path, n_nodes: int) -> dict[str, Split]:
     if any(mask.dtype != bool or mask.shape != (N_SPLITS, n_nodes) for mask in masks.values()):
         shapes = ", ".join(f"{mask.dtype} {mask.shape}" for mask in masks.values())
         raise HeterophilyError(
-            f"{path} must have boolean masks of shape {(N_SPLITS, n_nodes)}, got {shapes}; "
-            "download it again"
+            f"{path} must have boolean masks of shape {(N_SPLITS, n_nodes)}, got {shapes}; download it again"
         )
     return splits_from_masks(masks, origin="official")
 
@@ -35,9 +34,7 @@ def draw_split(graph: Graph, seed: int) -> Split:
     """Draw a random 48/32/20 split of the labeled nodes, without stratification."""
     nodes = graph.labeled.nonzero().squeeze(1).cpu().numpy()
     if len(nodes) < 5:
-        raise HeterophilyError(
-            f"a 48/32/20 split requires at least 5 labeled nodes, but {graph.name} has {len(nodes)}"
-        )
+        raise HeterophilyError(f"a 48/32/20 split requires at least 5 labeled nodes, but {graph.name} has {len(nodes)}")
     shuffled = np.random.default_rng(seed).permutation(nodes)
     cuts = [int(TRAIN * len(nodes)), int(TRAIN * len(nodes)) + int(VAL * len(nodes))]
     return Split.from_nodes(*np.split(shuffled, cuts), origin=f"random, seed {seed}")

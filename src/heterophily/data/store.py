@@ -70,9 +70,7 @@ def _download(dataset: Dataset, file: File) -> Path:
     folder = cache_folder() / dataset.name
     downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=30)
     registry = {file.name: f"sha256:{file.sha256}" if file.sha256 else None}
-    repository = pooch.create(
-        folder, "", registry=registry, urls={file.name: file.url}, retry_if_failed=RETRIES
-    )
+    repository = pooch.create(folder, "", registry=registry, urls={file.name: file.url}, retry_if_failed=RETRIES)
     pooch.get_logger().setLevel("WARNING")
     try:
         path = Path(repository.fetch(file.name, downloader=downloader))

@@ -103,8 +103,7 @@ def _draw_pairs(left: IntArray, right: IntArray, count: int, rng: np.random.Gene
     total = n * (n - 1) // 2 if same else n * len(right)
     if count > total:
         raise HeterophilyError(
-            f"{count} edges do not fit between classes of {n} and {len(right)} nodes; "
-            "use a lower degree"
+            f"{count} edges do not fit between classes of {n} and {len(right)} nodes; use a lower degree"
         )
     code = _distinct(total, count, rng)
     # Within a class, the pairs at circular distances 1, 2, ..., n/2 are all pairs, each once.
@@ -155,9 +154,7 @@ def synthetic_graph(
     0.5
     """
     if not bool(base.labeled.all()):
-        raise HeterophilyError(
-            f"all nodes must have a label, but {base.name} has nodes without one"
-        )
+        raise HeterophilyError(f"all nodes must have a label, but {base.name} has nodes without one")
     sizes = torch.bincount(base.labels, minlength=base.n_classes).numpy()
     preferences = preference_pattern(pattern, base.n_classes)
     matrix = target_matrix(sizes, homophily, pattern=preferences)
@@ -175,9 +172,7 @@ def synthetic_graph(
     )
 
 
-def synthetic_benchmark(
-    base: Graph, *, seed: int = 0
-) -> Iterator[tuple[tuple[str, str, str], Graph]]:
+def synthetic_benchmark(base: Graph, *, seed: int = 0) -> Iterator[tuple[tuple[str, str, str], Graph]]:
     """Generate the twelve synthetic graphs of the paper.
 
     Yields

@@ -68,16 +68,12 @@ def check_channels(architecture: "Architecture") -> str:
 def check_requirements(architecture: "Architecture") -> str:
     """Check that the parts that guidance and losses depend on exist."""
     guidance = [channel.guidance for channel in architecture.channels]
-    required: list[tuple[object, type]] = [
-        (each, kind) for each in guidance for kind in each.requires
-    ]
+    required: list[tuple[object, type]] = [(each, kind) for each in guidance for kind in each.requires]
     required += [(each, kind) for each in architecture.losses for kind in each.requires]
     for part, kind in required:
         if not any(isinstance(each, kind) for each in (*guidance, *architecture.states)):
             name = kind.__name__
-            advice = (
-                f"a channel with {name}()" if issubclass(kind, Guidance) else f"states=({name}(),)"
-            )
+            advice = f"a channel with {name}()" if issubclass(kind, Guidance) else f"states=({name}(),)"
             return f"{type(part).__name__} requires {name}; add {advice}"
     structure = any(channel.input == "nodes" for channel in architecture.channels)
     if structure and type(architecture.transform) is not Linear:
@@ -121,9 +117,7 @@ def _check_equal_widths(architecture: "Architecture") -> str:
     if combine.requires_equal_widths and not (hidden and last):
         return f"{type(combine).__name__} with a shared gate {EQUAL_WIDTHS}, or shared=False"
     if fuse.uses_all_layers and not fuse.concatenates and not (hidden and last):
-        return (
-            f"{type(fuse).__name__} adds all layers, which {EQUAL_WIDTHS}, or fuse=ConcatLayers()"
-        )
+        return f"{type(fuse).__name__} adds all layers, which {EQUAL_WIDTHS}, or fuse=ConcatLayers()"
     if any(channel.input == "initial" for channel in channels) and not hidden:
         return f"a channel with input Z⁰ {EQUAL_WIDTHS}"
     pairs = any(channel.guidance.covers_all_pairs for channel in channels)
@@ -133,8 +127,7 @@ def _check_equal_widths(architecture: "Architecture") -> str:
 
 
 EQUAL_WIDTHS = (
-    "requires the width of Z⁰ in all layers; use encoder=Embed(), head=Head(), and a COMBINE that adds "
-    "messages"
+    "requires the width of Z⁰ in all layers; use encoder=Embed(), head=Head(), and a COMBINE that adds messages"
 )
 
 

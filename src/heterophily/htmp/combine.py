@@ -52,9 +52,7 @@ class Combine(Generic[W]):
         """Width of the combined state; d_out is the width of a message."""
         return size.d_out
 
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: W, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: W, context: Context) -> Tensor:
         """Z from Z_1, .., Z_R; `inputs` is the input of the first channel."""
         raise NotImplementedError
 
@@ -75,9 +73,7 @@ class SingleChannel(Combine):
     is_linear = True
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: Weights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: Weights, context: Context) -> Tensor:
         return messages[0]
 
 
@@ -101,9 +97,7 @@ class Add(Combine):
     is_linear = True
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: Weights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: Weights, context: Context) -> Tensor:
         first, rest = messages[0], messages[1:]
         if rest and rest[0].shape[1] < first.shape[1]:
             return first + torch.cat(list(rest), dim=1)
@@ -136,9 +130,7 @@ class WeightedAdd(Combine):
     arity = (2, 2)
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: Weights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: Weights, context: Context) -> Tensor:
         one, two = self.first, 1 - self.first if self.second is None else self.second
         return torch.add(two * messages[1] if two != 1 else messages[1], messages[0], alpha=one)
 
@@ -163,9 +155,7 @@ class Concat(Combine):
         return size.d_out * size.n_channels
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: Weights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: Weights, context: Context) -> Tensor:
         return torch.cat(list(messages), dim=1)
 
 
@@ -207,9 +197,7 @@ class AdaptiveSum(Combine[AdaptiveSumWeights]):
         return w
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: AdaptiveSumWeights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: AdaptiveSumWeights, context: Context) -> Tensor:
         count = len(messages)
         scale = 3.0 if count == 3 else 1.0
         if not self.norm:

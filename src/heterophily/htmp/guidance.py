@@ -21,20 +21,12 @@ from heterophily.core.dense import product
 from heterophily.core.dropout import dropout
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
-from heterophily.htmp.channel import (
-    Channel,
-    ComplementOperator,
-    IdentityOperator,
-    Operator,
-    PowerOperator,
-)
+from heterophily.htmp.channel import Channel, ComplementOperator, IdentityOperator, Operator, PowerOperator
 from heterophily.htmp.execution.batch import SampledMatrix
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood
 from heterophily.htmp.parts import Context, Sizes, W, Weights
 
-MAX_ATTENTION_VALUES = (
-    2**24
-)  # values of attention, entries times heads, that may be kept at once: 64 MB each time
+MAX_ATTENTION_VALUES = 2**24  # values of attention, entries times heads, that may be kept at once: 64 MB each time
 
 
 @dataclass(frozen=True)
@@ -68,9 +60,7 @@ class ChannelInput:
     @property
     def degrees(self) -> Tensor:
         """Entries of each row, drawn or not, (N,)."""
-        return (
-            self.adjacency if isinstance(self.adjacency, SampledMatrix) else self.pattern
-        ).degrees
+        return (self.adjacency if isinstance(self.adjacency, SampledMatrix) else self.pattern).degrees
 
 
 @dataclass(frozen=True)
@@ -87,9 +77,7 @@ class Guidance(Generic[W]):
     accepts_sparse_inputs: ClassVar[bool] = True  # whether Z may be a sparse matrix
     supports_heads: ClassVar[bool] = False  # whether messages may have several heads
     weight_per_column: ClassVar[bool] = False  # whether messages must have the width of the layer
-    full_graph_reason = (
-        ""  # why a message needs more than its receiver's neighbors, so that batches fail
-    )
+    full_graph_reason = ""  # why a message needs more than its receiver's neighbors, so that batches fail
 
     @property
     def symbol(self) -> str:
@@ -143,9 +131,7 @@ class FixedGuidance(Guidance):
         """The matrix, to the power that the neighborhood wants."""
         matrix = self.cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
         power = seen.channel.neighborhood.power
-        return (
-            matrix if power == 1 else PowerOperator(matrix, power) if power else IdentityOperator()
-        )
+        return matrix if power == 1 else PowerOperator(matrix, power) if power else IdentityOperator()
 
     def cached_matrix(self, graph: Graph, channel: Channel, adjacency: Adjacency) -> Matrix:
         """The matrix of this graph and neighborhood, computed once."""
@@ -178,9 +164,7 @@ class SymmetricMean(FixedGuidance):
 
     @override
     def matrix(self, adjacency: Adjacency) -> Matrix:
-        return scale_rows_and_columns(
-            adjacency, *(safe_inverse(sums.sqrt()) for sums in degree_sums(adjacency))
-        )
+        return scale_rows_and_columns(adjacency, *(safe_inverse(sums.sqrt()) for sums in degree_sums(adjacency)))
 
 
 @dataclass(frozen=True)
@@ -213,9 +197,7 @@ class Complement(Guidance):
 
     @override
     def operator(self, seen: ChannelInput, w: Weights) -> ComplementOperator:
-        return ComplementOperator(
-            self.of.cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
-        )
+        return ComplementOperator(self.of.cached_matrix(seen.context.graph, seen.channel, seen.adjacency))
 
 
 class AttentionWeights(Weights):

@@ -131,10 +131,7 @@ def _call(part: object, imports: Imports) -> str:
     if isinstance(part, Choice):
         return f"Choice({', '.join(map(literal, part.values))})"
     first = dataclasses.fields(part)[0].name if fields else ""  # type: ignore[arg-type]
-    arguments = [
-        f"{'' if name == first else f'{name}='}{expression(value, imports)}"
-        for name, value in fields.items()
-    ]
+    arguments = [f"{'' if name == first else f'{name}='}{expression(value, imports)}" for name, value in fields.items()]
     return f"{kind.__name__}({', '.join(arguments)})"
 
 

@@ -25,24 +25,15 @@ class Layer(nn.Module):
     """One round of message passing over some channels."""
 
     def __init__(
-        self,
-        method: Method,
-        architecture: Architecture,
-        size: Sizes,
-        channels: Sequence[Channel],
-        combine: Combine,
+        self, method: Method, architecture: Architecture, size: Sizes, channels: Sequence[Channel], combine: Combine
     ) -> None:
         super().__init__()
         self.architecture, self.channels, self.combine_part = architecture, channels, combine
-        self.size = dataclasses.replace(
-            size, graph=None
-        )  # a layer outlives the graph it was built for
+        self.size = dataclasses.replace(size, graph=None)  # a layer outlives the graph it was built for
         sized = dataclasses.replace(size, heads=max(architecture.transform.n_heads(size), 1))
         self.transform = architecture.transform.weights(sized, channels)
         self.guidance = nn.ModuleList(
-            c.guidance.weights(
-                dataclasses.replace(sized, adjacency=_adjacency(c, cast("Graph", size.graph)))
-            )
+            c.guidance.weights(dataclasses.replace(sized, adjacency=_adjacency(c, cast("Graph", size.graph))))
             for c in channels
         )
         joint = dataclasses.replace(size, d_out=architecture.transform.width(size))
@@ -85,45 +76,30 @@ class Layer(nn.Module):
         rows: Tensor | None = None,
     ) -> list[Tensor]:
         """Return (A_r ⊙ B_r) U_r for every channel, or some of its rows."""
-        operators = [
-            self._operator(r, inputs[r], messages[r], context) for r in range(len(self.channels))
-        ]
+        operators = [self._operator(r, inputs[r], messages[r], context) for r in range(len(self.channels))]
         sums = apply_operators(operators, messages)
         sums = sums if rows is None else [m.index_select(0, rows) for m in sums]
         sums = self.architecture.transform.after_aggregation(sums, self.transform, self.size)
         return self._apply_relu(sums, "after")
 
-    def update(
-        self, messages: Sequence[Tensor], first_input: Features | None, context: Context
-    ) -> Tensor:
+    def update(self, messages: Sequence[Tensor], first_input: Features | None, context: Context) -> Tensor:
         """Return Z^l from the messages of all channels and the input of the first one."""
         z = self.combine_part(messages, first_input, self.combine, context)
         if self.has_after_combine:
-            z = self.architecture.transform.after_combine(
-                z, messages, self.transform, context.layer
-            )
+            z = self.architecture.transform.after_combine(z, messages, self.transform, context.layer)
         z = z if self.residual is None else z + self.residual(context.inputs["previous"])
         z = z if self.norm is None else self.norm(z)
         return z if self.activation == "none" else ACTIVATIONS[self.activation](z)
 
     def _apply_relu(self, messages: list[Tensor], place: str) -> list[Tensor]:
-        return [
-            torch.relu(m) if relu == place else m
-            for relu, m in zip(self.relu_places, messages, strict=True)
-        ]
+        return [torch.relu(m) if relu == place else m for relu, m in zip(self.relu_places, messages, strict=True)]
 
-    def _operator(
-        self, r: int, inputs: Features | None, messages: Tensor, context: Context
-    ) -> Operator:
+    def _operator(self, r: int, inputs: Features | None, messages: Tensor, context: Context) -> Operator:
         channel = self.channels[r]
         operator = context.bound.get(channel)
         if operator is None:
-            adjacency = (
-                _adjacency(channel, context.graph) if channel.input != "prototypes" else None
-            )
-            seen = ChannelInput(
-                channel, cast("Adjacency", adjacency), cast("Features", inputs), messages, context
-            )
+            adjacency = _adjacency(channel, context.graph) if channel.input != "prototypes" else None
+            seen = ChannelInput(channel, cast("Adjacency", adjacency), cast("Features", inputs), messages, context)
             operator = channel.guidance.operator(seen, self.guidance[r])
             if channel.guidance.depends_on == "graph":
                 context.bound[channel] = operator

@@ -31,9 +31,7 @@ def classification(
     """
     if virtual is not None and len(logits) > virtual[0]:
         k, represented = virtual
-        halves = zip(
-            logits.split([len(logits) - k, k]), targets.split([len(targets) - k, k]), strict=True
-        )
+        halves = zip(logits.split([len(logits) - k, k]), targets.split([len(targets) - k, k]), strict=True)
         part, last = (classification(*half, form=form, weights=weights) for half in halves)
         weight = float(k) if weights is None else weights[targets[-k:]].sum()
         return (represented * part + weight * last) / (represented + weight)

@@ -166,11 +166,7 @@ MethodLike = type[Method] | Method
 
 def reference_settings(model: MethodLike) -> dict[str, Value]:
     """Return the settings that reproduce the reference implementation."""
-    return {
-        name: value
-        for deviation in model.deviations
-        for name, value in deviation.reference_settings.items()
-    }
+    return {name: value for deviation in model.deviations for name, value in deviation.reference_settings.items()}
 
 
 def search_space(model: MethodLike) -> dict[str, Space]:
@@ -188,9 +184,7 @@ def search_space(model: MethodLike) -> dict[str, Space]:
     return {name: info.space for name, info in infos.items() if info.space is not None}
 
 
-def make_method(
-    model: MethodLike, values: Mapping[str, Value] | None = None, *, preset: str = "published"
-) -> Method:
+def make_method(model: MethodLike, values: Mapping[str, Value] | None = None, *, preset: str = "published") -> Method:
     """Construct a method from settings with untrusted names, such as those of a file.
 
     Parameters
@@ -231,9 +225,7 @@ def make_method(
 def translate_settings(values: Mapping[str, Value]) -> dict[str, Value]:
     """Replace keys and values of earlier versions by the current ones."""
     return {
-        RENAMED_KEYS.get(name, name): RENAMED_VALUES.get((name, value), value)
-        if isinstance(value, str)
-        else value
+        RENAMED_KEYS.get(name, name): RENAMED_VALUES.get((name, value), value) if isinstance(value, str) else value
         for name, value in values.items()
     }
 
@@ -280,11 +272,7 @@ def replace_architecture(method: Method, variant: str, **changes: object) -> Cus
     common = {name: getattr(method, name) for name in setting_infos(Method)}
     architecture = dataclasses.replace(method.architecture(), **changes)  # type: ignore[arg-type]
     return CustomMethod(
-        f"{method.name} {variant}",
-        architecture,
-        title=f"{method.title} {variant}",
-        paper=method.paper,
-        **common,
+        f"{method.name} {variant}", architecture, title=f"{method.title} {variant}", paper=method.paper, **common
     )
 
 

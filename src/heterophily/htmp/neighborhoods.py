@@ -191,11 +191,7 @@ class FeatureNeighbors(Neighborhood):
             repr(self),
             lambda: {
                 "knn": nearest_features(
-                    graph.features,
-                    self.k,
-                    binary=self.weighted,
-                    symmetric=not self.weighted,
-                    pairs=self.pairs,
+                    graph.features, self.k, binary=self.weighted, symmetric=not self.weighted, pairs=self.pairs
                 )
             },
         )["knn"]

@@ -46,11 +46,7 @@ class Network(nn.Module):
         first = self.encoder_part.width(size)
         entry = dataclasses.replace(size, d_in=first)
         self.skip = architecture.skip.weights(entry) if architecture.skip else None
-        groups = (
-            [(c,) for c in architecture.channels]
-            if architecture.separate_networks
-            else [architecture.channels]
-        )
+        groups = [(c,) for c in architecture.channels] if architecture.separate_networks else [architecture.channels]
         stacks = [self._stack(size, first, group) for group in groups]
         modules = nn.ModuleList(nn.ModuleList(layers) for layers in stacks)
         self.stacks = cast("Sequence[Sequence[Layer]]", modules)
@@ -76,12 +72,7 @@ class Network(nn.Module):
             if layer == self.n_layers and architecture.head is None:
                 d_out = size.n_classes
             sized = dataclasses.replace(
-                size,
-                d_in=d_in,
-                d_out=d_out,
-                layer=layer,
-                n_layers=self.n_layers,
-                n_channels=len(channels),
+                size, d_in=d_in, d_out=d_out, layer=layer, n_layers=self.n_layers, n_channels=len(channels)
             )
             layers.append(Layer(self.method, architecture, sized, channels, combine))
             d_in = layers[-1].width
@@ -151,10 +142,7 @@ class Network(nn.Module):
 
     def fused(self, context: Context) -> Tensor:
         """Return FUSE(Z⁰, .., Z^L); separate networks are combined afterwards."""
-        fused = [
-            self.architecture.fuse(cast("list[Tensor]", outputs), self.fuse)
-            for outputs in context.outputs
-        ]
+        fused = [self.architecture.fuse(cast("list[Tensor]", outputs), self.fuse) for outputs in context.outputs]
         if self.combine is None:
             return fused[0]
         return self.architecture.combine(fused, None, self.combine, context)
@@ -177,14 +165,7 @@ class Network(nn.Module):
             n_virtual += state.n_virtual
         x = (working.features if n_virtual else self.input(graph)) if with_features else None
         bound: dict[Hashable, Any] = working.cached("bound operators", dict)
-        context = Context(
-            working,
-            cast("Features", x),
-            self.training,
-            self.common,
-            n_virtual=n_virtual,
-            bound=bound,
-        )
+        context = Context(working, cast("Features", x), self.training, self.common, n_virtual=n_virtual, bound=bound)
         context.states = self.states
         for state in self.states:
             state.prepare(context)
@@ -237,9 +218,7 @@ class Network(nn.Module):
         for state in self.states:
             state.initialize(self, graph, nodes, block=block)
 
-    def update_states(
-        self, graph: Graph, logits: Tensor, *, training_logits: Tensor | None = None
-    ) -> None:
+    def update_states(self, graph: Graph, logits: Tensor, *, training_logits: Tensor | None = None) -> None:
         """Update the states of the network. Call this whenever validation improves.
 
         Parameters
@@ -259,9 +238,7 @@ class Network(nn.Module):
         """Return values of the states for reports, such as `compatibility`."""
         return {name: value for state in self.states for name, value in state.summary().items()}
 
-    def loss(
-        self, logits: Tensor, graph: Graph, nodes: Tensor, *, n_represented: float | None = None
-    ) -> Tensor:
+    def loss(self, logits: Tensor, graph: Graph, nodes: Tensor, *, n_represented: float | None = None) -> Tensor:
         """Return the classification loss on `nodes` plus the auxiliary losses, after a forward pass.
 
         Parameters
@@ -283,15 +260,9 @@ class Network(nn.Module):
             logits = torch.cat([logits, cast("Tensor", context.logits)[-context.n_virtual :]])
         for state in self.states:
             used = state.loss_nodes(context, used)
-        virtual = (
-            (context.n_virtual, n_represented) if n_represented and context.n_virtual else None
-        )
+        virtual = (context.n_virtual, n_represented) if n_represented and context.n_virtual else None
         total = classification(
-            logits[used],
-            labels[used],
-            form=self.method.loss,
-            weights=self.class_weights,
-            virtual=virtual,
+            logits[used], labels[used], form=self.method.loss, weights=self.class_weights, virtual=virtual
         )
         for term, w in zip(self.architecture.losses, self.terms, strict=True):
             total = total + term(self, context, nodes, w)

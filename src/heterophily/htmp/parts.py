@@ -65,21 +65,13 @@ class Context:
     training: bool
     shared_weights: Any  # weights that a part shares between layers
     initial: Features | None = None  # Z⁰
-    inputs: dict[str, Features | None] = field(
-        default_factory=dict
-    )  # of the channels of the current layer
-    outputs: list[list[Features]] = field(
-        default_factory=list
-    )  # Z⁰, .., Z^l of each stack of layers
-    bound: dict[Hashable, Any] = field(
-        default_factory=dict
-    )  # operators that depend only on the graph
+    inputs: dict[str, Features | None] = field(default_factory=dict)  # of the channels of the current layer
+    outputs: list[list[Features]] = field(default_factory=list)  # Z⁰, .., Z^l of each stack of layers
+    bound: dict[Hashable, Any] = field(default_factory=dict)  # operators that depend only on the graph
     layer: int = 0
     n_virtual: int = 0  # rows at the end of every state that are not nodes
     states: Sequence[nn.Module] = ()  # states of the network
-    representation: Tensor | None = (
-        None  # fused representation before the head, if there are virtual nodes
-    )
+    representation: Tensor | None = None  # fused representation before the head, if there are virtual nodes
     logits: Tensor | None = None  # logits of all nodes, if there are virtual nodes
     aux_outputs: dict[str, list[Any]] = field(default_factory=dict)  # what losses read
     carry: dict[Hashable, Any] = field(default_factory=dict)  # what parts carry across layers
@@ -118,14 +110,7 @@ class Dense(nn.Module):
     bias: nn.Parameter  # None without a bias
 
     def __init__(
-        self,
-        i: int,
-        o: int,
-        *,
-        bias: bool = True,
-        init: str = "linear",
-        bias_init: str = "",
-        gain: float = 1.0,
+        self, i: int, o: int, *, bias: bool = True, init: str = "linear", bias_init: str = "", gain: float = 1.0
     ) -> None:
         super().__init__()
         self.weight = init_matrix(i, o, init, gain=gain)

@@ -24,9 +24,7 @@ class StatePart:
     """Description of a state. Subclasses implement `create`."""
 
     adds_virtual_nodes: ClassVar[bool] = False
-    full_graph_reason: ClassVar[str] = (
-        ""  # why training needs the full graph; empty if mini-batches work
-    )
+    full_graph_reason: ClassVar[str] = ""  # why training needs the full graph; empty if mini-batches work
 
     def create(self, graph: Graph) -> "State":
         """Return the state of a network that is built for this graph."""
@@ -46,9 +44,7 @@ class State(nn.Module):
         super().__init__()
         self.register_buffer("initialized", torch.tensor(False))
         self.register_buffer("training_graph", torch.zeros(32, dtype=torch.uint8))
-        self._recognized: Graph | None = (
-            None  # the training graph, or a graph with the same checksum
-        )
+        self._recognized: Graph | None = None  # the training graph, or a graph with the same checksum
         self.register_load_state_dict_post_hook(_clear_cache)
 
     def clear_cache(self) -> None:
@@ -66,16 +62,12 @@ class State(nn.Module):
         if graph is self._recognized:
             return True
         full = full_graph_of(graph)
-        if full is not self._recognized and not torch.equal(
-            _checksum(full), self.training_graph.cpu()
-        ):
+        if full is not self._recognized and not torch.equal(_checksum(full), self.training_graph.cpu()):
             return False
         self._recognized = full
         return True
 
-    def initialize(
-        self, network: "Network", graph: Graph, nodes: Tensor, *, block: int | None = None
-    ) -> None:
+    def initialize(self, network: "Network", graph: Graph, nodes: Tensor, *, block: int | None = None) -> None:
         """Set the values before the first epoch, from at most `block` rows of X at a time."""
 
     def update(self, graph: Graph, logits: Tensor) -> None:

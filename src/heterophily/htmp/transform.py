@@ -136,19 +136,11 @@ class Linear(Transform):
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> Weights:
         found = {}
         for r, channel in enumerate(channels):
-            init = (
-                self.init if isinstance(self.init, str) else self.init[min(r, len(self.init) - 1)]
-            )
+            init = self.init if isinstance(self.init, str) else self.init[min(r, len(self.init) - 1)]
             rows = size.n_nodes if channel.input == "nodes" else size.d_in
             columns = self._columns(size, r)
-            blocks = (
-                max(self.n_heads(size), 1)
-                if self.heads is not None and self.heads.init_separately
-                else 1
-            )
-            drawn = [
-                init_matrix(rows, columns // blocks, init, gain=self.gain) for _ in range(blocks)
-            ]
+            blocks = max(self.n_heads(size), 1) if self.heads is not None and self.heads.init_separately else 1
+            drawn = [init_matrix(rows, columns // blocks, init, gain=self.gain) for _ in range(blocks)]
             found[f"W{r}"] = nn.Parameter(torch.cat([block.detach() for block in drawn], dim=1))
             if self.bias != "none" and (self.bias_channels is None or r in self.bias_channels):
                 width = size.d_out if self._averages(size) else columns
@@ -177,9 +169,7 @@ class Linear(Transform):
         return found
 
     @override
-    def after_aggregation(
-        self, messages: Sequence[Tensor], w: Weights, size: Sizes
-    ) -> list[Tensor]:
+    def after_aggregation(self, messages: Sequence[Tensor], w: Weights, size: Sizes) -> list[Tensor]:
         found = []
         for r, message in enumerate(messages):
             settled = message
@@ -219,10 +209,5 @@ class SharedLinear(Linear):
         return [found[id(state)] for state in inputs]
 
     @override
-    def after_aggregation(
-        self, messages: Sequence[Tensor], w: Weights, size: Sizes
-    ) -> list[Tensor]:
-        return [
-            super(SharedLinear, self).after_aggregation([message], w, size)[0]
-            for message in messages
-        ]
+    def after_aggregation(self, messages: Sequence[Tensor], w: Weights, size: Sizes) -> list[Tensor]:
+        return [super(SharedLinear, self).after_aggregation([message], w, size)[0] for message in messages]

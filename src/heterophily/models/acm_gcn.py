@@ -9,14 +9,7 @@ from heterophily.core.spaces import Choice
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.combine import AdaptiveSum
 from heterophily.htmp.guidance import Complement, Ones, RowMean
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, DropoutRate, Method, NonNegativeFloat, PositiveFloat, define_method
 from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf
 from heterophily.htmp.transform import Linear
 
@@ -32,19 +25,13 @@ class ACMGCN(Method):
     name, title = "acm-gcn", "ACM-GCN"
     paper = "Luan et al., Revisiting heterophily for graph neural networks, NeurIPS 2022"
 
-    structure_channel: Annotated[
-        bool, Choice(False, True), "Add a channel that learns one row per node."
-    ] = False
-    relu_first: Annotated[
-        bool, Choice(False, True), "Apply the ReLU before aggregation instead of after it."
-    ] = False
+    structure_channel: Annotated[bool, Choice(False, True), "Add a channel that learns one row per node."] = False
+    relu_first: Annotated[bool, Choice(False, True), "Apply the ReLU before aggregation instead of after it."] = False
     extra_self_loop: bool = False
     layer_norm_in_attention: bool = False
     dropout: Annotated[DropoutRate, Choice(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)] = 0.5
     learning_rate: Annotated[PositiveFloat, Choice(0.01, 0.05, 0.1)] = 0.01
-    weight_decay: Annotated[
-        NonNegativeFloat, Choice(0.0, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
-    ] = 5e-4
+    weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)] = 5e-4
 
     @override
     def architecture(self) -> Architecture:
@@ -65,8 +52,7 @@ class ACMGCN(Method):
 
     deviations = (
         Deviation(
-            "Both filters use the row-normalized A + I, as in the implementations. The paper's appendix "
-            "writes A."
+            "Both filters use the row-normalized A + I, as in the implementations. The paper's appendix writes A."
         ),
         Deviation(
             "The authors' implementation never applies the layer norm of their '+' models; "
@@ -76,7 +62,5 @@ class ACMGCN(Method):
             "The reference implementation filters with A + 2I and uses A + I in the structure channel.",
             {"extra_self_loop": True},
         ),
-        Deviation(
-            "The authors' '++' variant, which adds features to the input of the second layer, is omitted."
-        ),
+        Deviation("The authors' '++' variant, which adds features to the input of the second layer, is omitted."),
     )

@@ -30,10 +30,7 @@ class APPNP(Method):
     """
 
     name, title = "appnp", "APPNP"
-    paper = (
-        "Gasteiger et al., Predict then propagate: graph neural networks meet personalized PageRank, "
-        "ICLR 2019"
-    )
+    paper = "Gasteiger et al., Predict then propagate: graph neural networks meet personalized PageRank, ICLR 2019"
 
     teleport: Annotated[float, Choice(0.1, 0.2, 0.5, 0.9), "α, the weight of Z⁰."] = 0.1
     edge_dropout: Annotated[DropoutRate, "Dropout rate of the entries of S°."] = 0.0
@@ -51,15 +48,11 @@ class APPNP(Method):
             transform=NoTransform(),
             dropout=Dropout(input=self.dropout, edge=self.edge_dropout),
             activation="none",
-            param_groups=(
-                ParamGroup("encoder.inner.*", self.weight_decay),
-                ParamGroup("*", weight_decay=0.0),
-            ),
+            param_groups=(ParamGroup("encoder.inner.*", self.weight_decay), ParamGroup("*", weight_decay=0.0)),
         )
 
     deviations = (
         Deviation(
-            "Early stopping follows the common protocol, which uses accuracy. The authors use "
-            "accuracy and loss."
+            "Early stopping follows the common protocol, which uses accuracy. The authors use accuracy and loss."
         ),
     )

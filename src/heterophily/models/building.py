@@ -45,9 +45,7 @@ def build(model: Model, graph: Graph, *, preset: str = "published", **settings: 
     if graph.n_features == 0:
         raise HeterophilyError(f"{method.name} needs node features, but {graph.name} has none")
     if graph.n_classes < 2:
-        raise HeterophilyError(
-            f"{method.name} needs at least two classes, but {graph.name} has {graph.n_classes}"
-        )
+        raise HeterophilyError(f"{method.name} needs at least two classes, but {graph.name} has {graph.n_classes}")
     problem = check_sparse_features(complete_architecture(method)) if graph.is_sparse else ""
     if problem:
         raise HeterophilyError(f"{method.name} cannot be used with {graph.name}: {problem}")
@@ -75,9 +73,7 @@ class EdgeIndexAdapter(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Return logits (N, K). The graph is reused as long as the same tensors are passed."""
         if self._last is None or self._last[0] is not x or self._last[1] is not edge_index:
-            graph = Graph.from_edges(
-                edge_index.T, x.detach(), n_nodes=len(x), n_classes=self.network.n_classes
-            )
+            graph = Graph.from_edges(edge_index.T, x.detach(), n_nodes=len(x), n_classes=self.network.n_classes)
             self._last = x, edge_index, graph.to(x.device)
         logits: Tensor = self.network(self._last[2])
         return logits

@@ -38,10 +38,7 @@ from heterophily.models.gcn import GCN
 class StrongClassic(Method):
     """The settings that GCN+, SAGE+, and GAT+ have in common."""
 
-    paper = (
-        "Luo et al., Classic GNNs are strong baselines: reassessing GNNs for node classification, "
-        "NeurIPS 2024"
-    )
+    paper = "Luo et al., Classic GNNs are strong baselines: reassessing GNNs for node classification, NeurIPS 2024"
 
     width: Annotated[PositiveInt, Choice(64, 128, 256, 512)] = 256
     n_layers: Annotated[PositiveInt, Choice(2, 3, 5, 8, 10)] = 5
@@ -64,12 +61,8 @@ class StrongClassic(Method):
         )
 
     deviations = (
-        Deviation(
-            "Dropout precedes the input layer and a ReLU follows it. The authors' input layer is linear."
-        ),
-        Deviation(
-            "The outputs of the layers are not summed. The authors leave this choice to the search."
-        ),
+        Deviation("Dropout precedes the input layer and a ReLU follows it. The authors' input layer is linear."),
+        Deviation("The outputs of the layers are not summed. The authors leave this choice to the search."),
     )
 
 
@@ -122,11 +115,7 @@ class GATPlus(StrongClassic):
 
     @override
     def architecture(self) -> Architecture:
-        gat = GAT(
-            n_heads=self.n_heads,
-            head_merge=self.head_merge,
-            attention_dropout=self.attention_dropout,
-        )
+        gat = GAT(n_heads=self.n_heads, head_merge=self.head_merge, attention_dropout=self.attention_dropout)
         return self.strengthen(gat.architecture())
 
 
@@ -191,17 +180,11 @@ class LINKXEncoder(Encoder[LINKXEncoderWeights]):
     @override
     def weights(self, size: Sizes) -> LINKXEncoderWeights:
         d = size.d_out
-        return LINKXEncoderWeights(
-            structure=Dense(size.n_nodes, d),
-            features=Dense(size.d_in, d),
-            both=Dense(2 * d, d),
-        )
+        return LINKXEncoderWeights(structure=Dense(size.n_nodes, d), features=Dense(size.d_in, d), both=Dense(2 * d, d))
 
     @override
     def __call__(self, x: Features, w: LINKXEncoderWeights, context: Context) -> Tensor:
-        structure = (
-            structure_adjacency(Raw(), context.graph) @ w.structure.weight + w.structure.bias
-        )
+        structure = structure_adjacency(Raw(), context.graph) @ w.structure.weight + w.structure.bias
         features = w.features(x)
         joined = w.both(torch.cat([structure, features], dim=1))
         return F.relu(joined + structure + features)

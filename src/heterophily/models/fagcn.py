@@ -40,9 +40,7 @@ class FAGCN(Method):
     name, title = "fagcn", "FAGCN"
     paper = "Bo et al., Beyond low-frequency information in graph convolutional networks, AAAI 2021"
 
-    ego_weight: Annotated[
-        float, Choice(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), "ε, the weight of Z⁰."
-    ] = 0.3
+    ego_weight: Annotated[float, Choice(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), "ε, the weight of Z⁰."] = 0.3
     width: Annotated[PositiveInt, Choice(16, 32, 64)] = 32
     n_layers: Annotated[PositiveInt, Choice(1, 2, 4, 6, 8)] = 2
     dropout: Annotated[DropoutRate, Choice(0.4, 0.5, 0.6)] = 0.5
@@ -55,9 +53,7 @@ class FAGCN(Method):
     def architecture(self) -> Architecture:
         p = self.dropout
         return Architecture(
-            encoder=Embed(
-                init="glorot_normal", bias_init="linear", gain=GAIN, dropout=p, drop_output=True
-            ),
+            encoder=Embed(init="glorot_normal", bias_init="linear", gain=GAIN, dropout=p, drop_output=True),
             channels=((Ego() * Ones()).with_input("initial"), Raw() * SignedAttention()),
             combine=WeightedAdd(self.ego_weight, 1.0),
             transform=NoTransform(),
@@ -67,9 +63,7 @@ class FAGCN(Method):
         )
 
     deviations = (
-        Deviation(
-            "The gate uses the state of each layer, as in the authors' implementation. The paper writes X."
-        ),
+        Deviation("The gate uses the state of each layer, as in the authors' implementation. The paper writes X."),
     )
 
 
@@ -94,8 +88,7 @@ class SignedAttention(Guidance[SignedAttentionWeights]):
     def weights(self, size: Sizes) -> SignedAttentionWeights:
         spread = 1.414 * (2 / (2 * size.d_in + 1)) ** 0.5
         return SignedAttentionWeights(
-            w=nn.Parameter(spread * torch.randn(2, size.d_in)),
-            c=init_uniform((2 * size.d_in) ** -0.5, 1),
+            w=nn.Parameter(spread * torch.randn(2, size.d_in)), c=init_uniform((2 * size.d_in) ** -0.5, 1)
         )
 
     @override

@@ -48,9 +48,7 @@ class GAT(Method):
         p = self.dropout
         return Architecture(
             channels=(WithSelf() * Attention(),),
-            transform=Linear(
-                init="glorot_normal", gain=2**0.5, heads=Heads(self.n_heads, self.head_merge)
-            ),
+            transform=Linear(init="glorot_normal", gain=2**0.5, heads=Heads(self.n_heads, self.head_merge)),
             dropout=Dropout(input=p, layer=p, edge=self.attention_dropout),
         )
 
@@ -61,7 +59,6 @@ class GAT(Method):
             {"head_merge": "mean", "activation": "none", "attention_dropout": 0.0},
         ),
         Deviation(
-            "The reference implementation computes the cross-entropy of probabilities.",
-            {"loss": "ce_of_probabilities"},
+            "The reference implementation computes the cross-entropy of probabilities.", {"loss": "ce_of_probabilities"}
         ),
     )

@@ -18,14 +18,7 @@ from heterophily.htmp.channel import Channel, Operator
 from heterophily.htmp.combine import Add
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, RowMean
 from heterophily.htmp.losses import AuxiliaryLoss
-from heterophily.htmp.method import (
-    Deviation,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, Method, NonNegativeFloat, PositiveFloat, PositiveInt, define_method
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw
 from heterophily.htmp.network import Network
 from heterophily.htmp.parts import Context, Sizes, Weights, init_matrix, init_uniform
@@ -46,13 +39,9 @@ class GBKGNN(Method):
     )
 
     gate_weight: Annotated[
-        float,
-        Choice(1.0, 2.0, 4.0, 14.0, 20.0, 24.0, 28.0, 30.0, 36.0),
-        "Weight of the gate's loss.",
+        float, Choice(1.0, 2.0, 4.0, 14.0, 20.0, 24.0, 28.0, 30.0, 36.0), "Weight of the gate's loss."
     ] = 1.84
-    hetero_message: Annotated[Literal["neighbor", "ego"], "What the second kernel transforms."] = (
-        "neighbor"
-    )
+    hetero_message: Annotated[Literal["neighbor", "ego"], "What the second kernel transforms."] = "neighbor"
     kernel_merge: Literal["add", "parity"] = "add"
     gate_target: Literal["same_label", "both_nonzero"] = "same_label"
     gate_loss: Literal["binary", "probabilities_as_logits"] = "binary"
@@ -72,11 +61,7 @@ class GBKGNN(Method):
                 neighbors * Gate(other=True, heterophilous_message=self.hetero_message),
             ),
             combine=Add(),
-            transform=linear(
-                init=("linear", "glorot", "glorot"),
-                bias_init="linear",
-                bias_channels=(1, 2),
-            ),
+            transform=linear(init=("linear", "glorot", "glorot"), bias_init="linear", bias_channels=(1, 2)),
             dropout=Dropout(layer=self.dropout),
             losses=(GateLoss(self.gate_weight, self.gate_target, self.gate_loss),),
         )
@@ -141,9 +126,7 @@ class Gate(Guidance[GateWeights]):
             return GateWeights()
         d = size.d_out
         bound = (6 / (1 + d)) ** 0.5
-        return GateWeights(
-            W=init_matrix(size.d_in, d), r=init_uniform(bound, d), s=init_uniform(bound, d)
-        )
+        return GateWeights(W=init_matrix(size.d_in, d), r=init_uniform(bound, d), s=init_uniform(bound, d))
 
     @override
     def operator(self, seen: ChannelInput, w: GateWeights) -> Operator:
@@ -161,9 +144,7 @@ class Gate(Guidance[GateWeights]):
             carry[key] = gate
             seen.context.add_aux_output("gate", (hood, seen.pattern, gate))
         share = 1 - carry[key] if self.other else carry[key]
-        return (
-            share * RowMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency).values
-        )
+        return share * RowMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency).values
 
 
 @dataclass(frozen=True)

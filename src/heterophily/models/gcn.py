@@ -28,10 +28,7 @@ class GCN(Method):
     """
 
     name, title = "gcn", "GCN"
-    paper = (
-        "Kipf and Welling, Semi-supervised classification with graph convolutional networks, "
-        "ICLR 2017"
-    )
+    paper = "Kipf and Welling, Semi-supervised classification with graph convolutional networks, ICLR 2017"
 
     width: Annotated[PositiveInt, Choice(32, 64, 128, 256)] = 64
     n_layers: Annotated[PositiveInt, Choice(1, 2, 3)] = 2
@@ -46,13 +43,11 @@ class GCN(Method):
 
     deviations = (
         Deviation(
-            "The reference implementation has no activation between layers, so the network is linear "
-            "in evaluation.",
+            "The reference implementation has no activation between layers, so the network is linear in evaluation.",
             {"activation": "none"},
         ),
         Deviation(
-            "The reference implementation computes the cross-entropy of probabilities.",
-            {"loss": "ce_of_probabilities"},
+            "The reference implementation computes the cross-entropy of probabilities.", {"loss": "ce_of_probabilities"}
         ),
         Deviation(
             "Weight decay applies to all parameters, as in the reference implementation. The authors "

@@ -43,9 +43,7 @@ class GCNII(Method):
     initial_residual: Annotated[float, Choice(0.1, 0.2, 0.3, 0.4, 0.5), "α."] = 0.2
     identity_decay: Annotated[float, Choice(0.5, 1.0, 1.5), "λ."] = 0.5
     star: Annotated[bool, Choice(False, True), "Separate weights for the message and Z⁰."] = False
-    layer_decay: Annotated[
-        NonNegativeFloat | None, "Weight decay of the W_l; empty to use weight_decay."
-    ] = None
+    layer_decay: Annotated[NonNegativeFloat | None, "Weight decay of the W_l; empty to use weight_decay."] = None
     n_layers: Annotated[PositiveInt, Choice(2, 4, 8, 16, 32)] = 8
     dropout: Annotated[DropoutRate, Choice(0.0, 0.5)] = 0.5
     feature_norm: FeatureNorm = "l1"
@@ -111,9 +109,7 @@ class NearIdentity(Transform[NearIdentityWeights]):
         return NearIdentityWeights(W=init_matrix(2 * d if self.star else d, d, "uniform_out"))
 
     @override
-    def after_combine(
-        self, state: Tensor, messages: Sequence[Tensor], w: NearIdentityWeights, layer: int
-    ) -> Tensor:
+    def after_combine(self, state: Tensor, messages: Sequence[Tensor], w: NearIdentityWeights, layer: int) -> Tensor:
         theta = math.log(self.decay / layer + 1)
         weight, first, propagated = theta * w.W, messages[0], messages[-1]
         if not self.star:

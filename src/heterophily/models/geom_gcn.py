@@ -47,12 +47,8 @@ class GeomGCN(Method):
     name, title = "geom-gcn", "Geom-GCN"
     paper = "Pei et al., Geom-GCN: geometric graph convolutional networks, ICLR 2020"
 
-    overlap: Annotated[
-        Literal["both", "latent"], "Relations of an edge that is also a latent neighbor."
-    ] = "both"
-    degree: Annotated[
-        Literal["union", "relation"], "Whether degrees count all relations or one."
-    ] = "union"
+    overlap: Annotated[Literal["both", "latent"], "Relations of an edge that is also a latent neighbor."] = "both"
+    degree: Annotated[Literal["union", "relation"], "Whether degrees count all relations or one."] = "union"
     width: Annotated[PositiveInt, Choice(16, 32, 48, 64)] = 32
     dropout: Annotated[DropoutRate, Choice(0.0, 0.5)] = 0.5
     learning_rate: Annotated[PositiveFloat, Choice(0.01, 0.05)] = 0.05
@@ -82,9 +78,7 @@ class GeomGCN(Method):
             "The embedding is Isomap, with landmarks above 10,000 nodes. The distance of unreachable "
             "pairs is 1.5 times the largest distance."
         ),
-        Deviation(
-            "The learning rate is constant, and the best epoch is selected by validation accuracy."
-        ),
+        Deviation("The learning rate is constant, and the best epoch is selected by validation accuracy."),
     )
 
 
@@ -173,9 +167,7 @@ class ConcatThenMean(Concat):
         return size.d_out if size.is_last else super().width(size)
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: Weights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: Weights, context: Context) -> Tensor:
         if hasattr(w, "mean"):
             return torch.stack(list(messages)).mean(dim=0)
         return super().__call__(messages, inputs, w, context)

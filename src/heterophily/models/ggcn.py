@@ -105,14 +105,10 @@ class GlobalSum(Combine[GlobalSumWeights]):
 
     @override
     def weights(self, size: Sizes) -> GlobalSumWeights:
-        return GlobalSumWeights(
-            scale=init_scalar(self.scale_init), omega=nn.Parameter(torch.zeros(size.n_channels))
-        )
+        return GlobalSumWeights(scale=init_scalar(self.scale_init), omega=nn.Parameter(torch.zeros(size.n_channels)))
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: GlobalSumWeights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: GlobalSumWeights, context: Context) -> Tensor:
         shares = w.omega.softmax(dim=0) * F.softplus(w.scale)
         return weigh(messages, shares.unsqueeze(0))
 
@@ -270,9 +266,7 @@ class DecayedResidual(Skip[DecayedResidualWeights]):
         if layer == 1:
             carry["carried"] = F.elu(w.first(state))
             return cast("Tensor", state)  # X may be sparse
-        opened = apply_dropout(
-            F.elu(cast("Tensor", state)), self.dropout, training=context.training
-        )
+        opened = apply_dropout(F.elu(cast("Tensor", state)), self.dropout, training=context.training)
         carry["carried"] = carry["carried"] + self.coefficient(layer) * opened
         return carry["carried"]
 

@@ -26,13 +26,7 @@ from heterophily.htmp.method import (
     PositiveInt,
     define_method,
 )
-from heterophily.htmp.neighborhoods import (
-    Ego,
-    Neighborhood,
-    WithSelf,
-    structure_adjacency,
-    with_diagonal,
-)
+from heterophily.htmp.neighborhoods import Ego, Neighborhood, WithSelf, structure_adjacency, with_diagonal
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights, apply_dropout
 from heterophily.htmp.transform import NoTransform
 
@@ -47,10 +41,7 @@ class GloGNN(Method):
     """
 
     name, title = "glognn", "GloGNN"
-    paper = (
-        "Li et al., Finding global homophily in graph neural networks when meeting heterophily, "
-        "ICML 2022"
-    )
+    paper = "Li et al., Finding global homophily in graph neural networks when meeting heterophily, ICML 2022"
 
     alpha: Annotated[float, Choice(0.0, 1.0, 10.0)] = 1.0
     beta: Annotated[float, Choice(0.1, 1.0, 10.0, 100.0, 1000.0)] = 100.0
@@ -67,9 +58,7 @@ class GloGNN(Method):
 
     @override
     def architecture(self) -> Architecture:
-        coefficients = ClosedFormCoefficients(
-            self.alpha, self.beta, self.gamma, self.n_orders, self.variant
-        )
+        coefficients = ClosedFormCoefficients(self.alpha, self.beta, self.gamma, self.n_orders, self.variant)
         return Architecture(
             encoder=PredictFromBoth(dropout=self.dropout, share=self.delta),
             channels=((Ego() * Ones()).with_input("initial"), AllPairs() * coefficients),
@@ -81,8 +70,7 @@ class GloGNN(Method):
 
     deviations = (
         Deviation(
-            "Dropout applies to the features. The reference implementation computes it and discards the "
-            "result.",
+            "Dropout applies to the features. The reference implementation computes it and discards the result.",
             {"feature_dropout": False},
         ),
         Deviation("The weights of the hops are learned. The authors' other two rules are omitted."),
@@ -246,6 +234,4 @@ class LowRankOperator:
         for weight in self.w.orders:
             spread = self.filter @ spread
             total = total + weight * spread
-        return (
-            c * (h * s) @ t + self.form.beta * total - self.form.gamma * c * (self.initial * s) @ t
-        )
+        return c * (h * s) @ t + self.form.beta * total - self.form.gamma * c * (self.initial * s) @ t

@@ -69,10 +69,7 @@ class GPRGNN(Method):
         )
 
     deviations = (
-        Deviation(
-            "The best epoch is selected by validation accuracy, as for all methods. The authors select "
-            "by loss."
-        ),
+        Deviation("The best epoch is selected by validation accuracy, as for all methods. The authors select by loss."),
         Deviation("The reference implementation applies weight decay to γ.", {"decay_gamma": True}),
     )
 

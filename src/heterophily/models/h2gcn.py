@@ -38,14 +38,11 @@ class H2GCN(Method):
 
     name, title = "h2gcn", "H2GCN"
     paper = (
-        "Zhu et al., Beyond homophily in graph neural networks: current limitations and effective "
-        "designs, NeurIPS 2020"
+        "Zhu et al., Beyond homophily in graph neural networks: current limitations and effective designs, NeurIPS 2020"
     )
 
     second_hop: Literal["strict", "thresholded"] = "strict"
-    second_hop_limit: Annotated[
-        NonNegativeInt, "Maximum number of second-hop neighbors per node; 0 for no limit."
-    ] = 0
+    second_hop_limit: Annotated[NonNegativeInt, "Maximum number of second-hop neighbors per node; 0 for no limit."] = 0
     n_layers: Annotated[PositiveInt, Choice(1, 2)] = 2
     dropout: Annotated[DropoutRate, Choice(0.0, 0.5)] = 0.5
     activation: Annotated[Activation, Choice("relu", "none")] = "relu"
@@ -73,13 +70,8 @@ class H2GCN(Method):
             {"second_hop": "thresholded"},
         ),
         Deviation("It minimizes -p_c, without a logarithm.", {"loss": "negative_probability"}),
-        Deviation(
-            "If the second hop does not fit in memory, second_hop_limit reduces it to a random sample "
-            "per node."
-        ),
-        Deviation(
-            "ReLUs after propagation are omitted, because a non-negative state stays non-negative."
-        ),
+        Deviation("If the second hop does not fit in memory, second_hop_limit reduces it to a random sample per node."),
+        Deviation("ReLUs after propagation are omitted, because a non-negative state stays non-negative."),
     )
 
 

@@ -52,9 +52,7 @@ class HOGGCN(Method):
 
     second_width: Annotated[PositiveInt, "Width of the second layer."] = 256
     attribute_width: Annotated[PositiveInt, "Width of the attribute model."] = 256
-    hop_weights: Annotated[Literal["counts", "binary"], "Whether path counts serve as weights."] = (
-        "counts"
-    )
+    hop_weights: Annotated[Literal["counts", "binary"], "Whether path counts serve as weights."] = "counts"
     propagated_labels: PropagatedLabelSource = "predicted"
     double_update: bool = False
     width: Annotated[PositiveInt, Choice(256, 512)] = 512
@@ -78,14 +76,8 @@ class HOGGCN(Method):
         )
 
     deviations = (
-        Deviation(
-            "The reference implementation updates the attribute model twice per epoch.",
-            {"double_update": True},
-        ),
-        Deviation(
-            "Path counts serve as weights, as in the implementations; hop_weights = binary uses the "
-            "indicator."
-        ),
+        Deviation("The reference implementation updates the attribute model twice per epoch.", {"double_update": True}),
+        Deviation("Path counts serve as weights, as in the implementations; hop_weights = binary uses the indicator."),
         Deviation(
             "The optimizer of the attribute model is reset after its ten steps. In the implementations "
             "it keeps its moments."
@@ -139,9 +131,7 @@ class PropagatedLabelsState(State):
         self.register_buffer("labels", torch.zeros(graph.n_nodes, graph.n_classes))
 
     @override
-    def initialize(
-        self, network: "Network", graph: Graph, nodes: Tensor, *, block: int | None = None
-    ) -> None:
+    def initialize(self, network: "Network", graph: Graph, nodes: Tensor, *, block: int | None = None) -> None:
         """Train the attribute model alone and store its predictions."""
         model, part = network.common.attributes, self.part
         assert isinstance(model, AttributeModel)
@@ -191,9 +181,7 @@ class LearnedAdd(Combine[LearnedAddWeights]):
         )
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: LearnedAddWeights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: LearnedAddWeights, context: Context) -> Tensor:
         return messages[0] + w.weight * messages[1] + w.b
 
 
@@ -261,9 +249,7 @@ class EstimatedHomophily(Guidance[EstimatedHomophilyWeights]):
     width: int = 64  # of the attribute model
     weight_per_entry = True
     depends_on = "network"
-    full_graph_reason = (
-        "it learns a weight for every pair of nodes and divides by sums of whole rows"
-    )
+    full_graph_reason = "it learns a weight for every pair of nodes and divides by sums of whole rows"
     symbol = "B^re"
     kind = "RelaEst"
 

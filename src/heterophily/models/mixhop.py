@@ -66,9 +66,7 @@ class MixHop(Method):
             "numbers. The authors' implementation has batch norm, tanh, and a weighted output."
         ),
         Deviation("The channels use powers of one normalized matrix, not strict hops."),
-        Deviation(
-            "The reference implementation adds a second self-loop.", {"extra_self_loop": True}
-        ),
+        Deviation("The reference implementation adds a second self-loop.", {"extra_self_loop": True}),
         Deviation(
             "Training has one phase with equal widths, as in the reference implementation. In the paper, "
             "the lasso selects the width of each power, and a pruned network is trained from scratch."

@@ -43,7 +43,6 @@ class MLP(Method):
 
     deviations = (
         Deviation(
-            "The reference implementation computes the cross-entropy of probabilities.",
-            {"loss": "ce_of_probabilities"},
+            "The reference implementation computes the cross-entropy of probabilities.", {"loss": "ce_of_probabilities"}
         ),
     )

@@ -39,10 +39,7 @@ class OrderedGNN(Method):
     """
 
     name, title = "ordered-gnn", "OrderedGNN"
-    paper = (
-        "Song et al., Ordered GNN: ordering message passing to deal with heterophily and "
-        "over-smoothing, ICLR 2023"
-    )
+    paper = "Song et al., Ordered GNN: ordering message passing to deal with heterophily and over-smoothing, ICLR 2023"
 
     n_chunks: Annotated[PositiveInt, "Number of columns of the gate; must divide the width."] = 64
     shared_gate: Annotated[bool, Choice(False, True), "One gate for all layers."] = True
@@ -74,9 +71,7 @@ class OrderedGNN(Method):
             "paper writes the mirror image."
         ),
         Deviation("The layer norms of the input are trained. The authors' optimizer omits them."),
-        Deviation(
-            "All parameters have the same weight decay. The authors' implementation has two."
-        ),
+        Deviation("All parameters have the same weight decay. The authors' implementation has two."),
     )
 
 
@@ -142,9 +137,7 @@ class OrderedGate(Combine[OrderedGateWeights]):
         return OrderedGateWeights(norm=nn.LayerNorm(size.d_out), **own)
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: OrderedGateWeights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: OrderedGateWeights, context: Context) -> Tensor:
         ego, mean = messages
         if self.gate == "off":
             return w.norm(mean)

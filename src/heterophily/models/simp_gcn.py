@@ -15,14 +15,7 @@ from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import Combine, Messages
 from heterophily.htmp.guidance import Ones, SymmetricMean
 from heterophily.htmp.losses import AuxiliaryLoss
-from heterophily.htmp.method import (
-    Deviation,
-    FeatureNorm,
-    Method,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, FeatureNorm, Method, PositiveFloat, PositiveInt, define_method
 from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, WithSelf
 from heterophily.htmp.network import Network
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights, init_scalar, init_uniform
@@ -67,17 +60,12 @@ class SimPGCN(Method):
         )
 
     deviations = (
+        Deviation("The activation is inside the sum, as in the authors' implementation. The paper writes it outside."),
         Deviation(
-            "The activation is inside the sum, as in the authors' implementation. The paper writes it "
-            "outside."
+            "Equal similarities are ordered by node number. In the authors' implementation the order is arbitrary."
         ),
         Deviation(
-            "Equal similarities are ordered by node number. In the authors' implementation the order is "
-            "arbitrary."
-        ),
-        Deviation(
-            "Features are used as they are. On a CPU, the authors' implementation also binarizes the "
-            "training features."
+            "Features are used as they are. On a CPU, the authors' implementation also binarizes the training features."
         ),
     )
 
@@ -176,9 +164,7 @@ class SimilarityLoss(AuxiliaryLoss[SimilarityLossWeights]):
         return SimilarityLossWeights(dense=Dense(size.d_out, 1))
 
     @override
-    def __call__(
-        self, network: "Network", context: Context, nodes: Tensor, w: SimilarityLossWeights
-    ) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: SimilarityLossWeights) -> Tensor:
         pairs, targets = context.graph.cached("similar pairs", lambda: similar_pairs(context.graph))
         if len(targets) > self.n_pairs:
             drawn = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)

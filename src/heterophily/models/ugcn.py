@@ -40,9 +40,7 @@ class UGCN(Method):
 
     n_heads: PositiveInt = 8
     embedding_width: Annotated[PositiveInt, Choice(16, 32), "Width of the last layer."] = 16
-    n_neighbors: Annotated[
-        PositiveInt, Choice(3, 4, 5, 6, 7, 8, 9), "Number of nearest neighbors by features."
-    ] = 3
+    n_neighbors: Annotated[PositiveInt, Choice(3, 4, 5, 6, 7, 8, 9), "Number of nearest neighbors by features."] = 3
     head: Literal["linear", "none"] = "linear"
     knn_pairs: Literal["all", "ascending"] = "all"
     width: Annotated[PositiveInt, Choice(16, 32, 64)] = 64
@@ -54,9 +52,7 @@ class UGCN(Method):
     @override
     def architecture(self) -> Architecture:
         p, attention = self.dropout, ColumnAttention()
-        nearest = FeatureNeighbors(
-            self.n_neighbors, weighted=False, with_self=True, pairs=self.knn_pairs
-        )
+        nearest = FeatureNeighbors(self.n_neighbors, weighted=False, with_self=True, pairs=self.knn_pairs)
         heads = Linear(
             bias="none",
             init="glorot_normal",
@@ -85,9 +81,7 @@ class UGCN(Method):
             "node with the larger number selected the other one.",
             {"knn_pairs": "ascending"},
         ),
-        Deviation(
-            "Nodes of the second hop have at least two common neighbors, as in the authors' data."
-        ),
+        Deviation("Nodes of the second hop have at least two common neighbors, as in the authors' data."),
     )
 
 
@@ -128,9 +122,7 @@ class AttentionSum(Combine[AttentionSumWeights]):
         return AttentionSumWeights(inside=inside, v=Dense(self.width_inside, 1, bias=False))
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: AttentionSumWeights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: AttentionSumWeights, context: Context) -> Tensor:
         states = [m.log_softmax(dim=1) for m in messages] if self.head == "none" else messages
         scores = torch.cat([w.v(torch.tanh(w.inside(z))) for z in states], dim=1)
         return weigh(states, scores.softmax(dim=1))

@@ -12,14 +12,7 @@ from heterophily.core.sparse import Matrix
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import Add
 from heterophily.htmp.guidance import Attention, AttentionWeights, ChannelInput, Ones
-from heterophily.htmp.method import (
-    Deviation,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, Method, NonNegativeFloat, PositiveFloat, PositiveInt, define_method
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw, to_default_dtype
 from heterophily.htmp.parts import Sizes, init_uniform
 from heterophily.htmp.transform import Linear
@@ -60,8 +53,7 @@ class WRGNN(Method):
 
     deviations = (
         Deviation(
-            "Relations have a depth of at most 2. The authors use depths up to the diameter, filtered to "
-            "10.",
+            "Relations have a depth of at most 2. The authors use depths up to the diameter, filtered to 10.",
             {"depth": 10},
         ),
         Deviation(
@@ -95,11 +87,7 @@ class Structural(Neighborhood):
         key = f"structural {self.max_depth} {self.duplicates}"
 
         def compute() -> dict[str, Matrix]:
-            found = structural_relations(
-                graph.symmetric,
-                depth=self.max_depth,
-                duplicates=self.duplicates,
-            )
+            found = structural_relations(graph.symmetric, depth=self.max_depth, duplicates=self.duplicates)
             return {str(t): matrix for t, matrix in enumerate(found)}
 
         stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))

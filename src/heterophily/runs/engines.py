@@ -36,9 +36,7 @@ def open_engine(name: str, address: str | None, workers: int) -> Iterator[Engine
     if name in ("inline", "local") and address is not None:
         raise HeterophilyError(f"--address {address} needs --engine dask or --engine ray")
     if name in ("dask", "ray") and address is None:
-        raise HeterophilyError(
-            f"--engine {name} needs the --address of a cluster; on one machine, use --workers"
-        )
+        raise HeterophilyError(f"--engine {name} needs the --address of a cluster; on one machine, use --workers")
     if name == "inline":
         yield Engine(name, 1, _run_inline)
     elif name == "local":
@@ -103,6 +101,4 @@ def _import(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        raise HeterophilyError(
-            f"--engine {extra} needs {module}; pip install 'heterophily[{extra}]'"
-        ) from error
+        raise HeterophilyError(f"--engine {extra} needs {module}; pip install 'heterophily[{extra}]'") from error

@@ -124,12 +124,7 @@ class _Scheduler(Generic[T]):
     """Runs tasks: those that are ready to continue, and those whose job runs here or elsewhere."""
 
     def __init__(
-        self,
-        tasks: Iterator[Task[T]],
-        store: Store,
-        options: RunOptions,
-        engine: Engine,
-        on_outcome: OnOutcome,
+        self, tasks: Iterator[Task[T]], store: Store, options: RunOptions, engine: Engine, on_outcome: OnOutcome
     ) -> None:
         self.tasks, self.store, self.options = tasks, store, options
         self.engine, self.on_outcome = engine, on_outcome

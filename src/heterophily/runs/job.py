@@ -150,9 +150,7 @@ def _absolute_source(source: str) -> str:
 def parse_splits(graph: Graph, text: str) -> list[str]:
     """Return the names of the splits that `all`, `0-9`, or `0,3,5` selects, in the graph's order."""
     if not graph.splits:
-        raise HeterophilyError(
-            f"{graph.name} has no splits; save it with splits, or use a dataset that has them"
-        )
+        raise HeterophilyError(f"{graph.name} has no splits; save it with splits, or use a dataset that has them")
     if text == "all":
         return list(graph.splits)
     names = {name for item in text.split(",") for name in _parse_range(graph, item.strip())}

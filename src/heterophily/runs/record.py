@@ -164,9 +164,7 @@ def read_records(source: Path | str) -> list[Record]:
     """
     path = Path(source)
     if not path.exists():
-        raise HeterophilyError(
-            f"{path} does not contain results; create them with `heterophily bench --out {path}`"
-        )
+        raise HeterophilyError(f"{path} does not contain results; create them with `heterophily bench --out {path}`")
     if path.is_file():
         lines = path.read_bytes().split(b"\n")  # not at other characters that end a line
         records = [_parse(line, f"{path}, line {i}") for i, line in enumerate(lines, 1) if line]

@@ -11,14 +11,7 @@ from filelock import FileLock
 
 from heterophily.runs.job import Job
 from heterophily.runs.options import RunOptions
-from heterophily.runs.record import (
-    Details,
-    Record,
-    find_record,
-    path_of,
-    read_records,
-    write_record,
-)
+from heterophily.runs.record import Details, Record, find_record, path_of, read_records, write_record
 
 
 @dataclass(frozen=True)

@@ -149,9 +149,7 @@ def _children_allowed() -> Iterator[None]:
         config["daemon"] = before
 
 
-def _new_process(
-    job: Job, store: Store, options: RunOptions, connection: Connection
-) -> BaseProcess:
+def _new_process(job: Job, store: Store, options: RunOptions, connection: Connection) -> BaseProcess:
     arguments = (job, store, options, connection)
     process = _context().Process(target=work, args=arguments, daemon=True)  # type: ignore[attr-defined]
     return cast("BaseProcess", process)

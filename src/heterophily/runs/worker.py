@@ -135,12 +135,7 @@ def _open_graph(job: Job) -> Graph:
     """Return the graph of a job, which must be the one for which the job was created."""
     graph = open_graph(job.source) if isinstance(job.source, str) else job.source
     current = make_job(
-        job.model,
-        graph,
-        job.split,
-        seed=job.seed,
-        settings=job.settings,
-        hide_test_labels=job.hide_test_labels,
+        job.model, graph, job.split, seed=job.seed, settings=job.settings, hide_test_labels=job.hide_test_labels
     )
     if current.key != job.key:
         raise HeterophilyError(f"{job} changed after the run was planned; start the command again")
@@ -174,11 +169,7 @@ def compatibility_details(network: Network, graph: Graph) -> Details:
 def failure_record(job: Job, kind: str, reason: str, *, threads: int | None = None) -> Record:
     """Return the record of a failed run."""
     return dataclasses.replace(
-        job.empty_record,
-        status=kind,
-        reason=reason,
-        environment=describe_environment(threads),
-        finished=now(),
+        job.empty_record, status=kind, reason=reason, environment=describe_environment(threads), finished=now()
     )
 
 

@@ -15,9 +15,7 @@ def history_chart(trials: Sequence[TrialResult]) -> Chart:
         values = [(t.number, 100 * t.value) for t in trials if t.state == state and t.value]
         if values:
             x, y = zip(*values, strict=True)
-            marks.append(
-                Mark("point", x, y, name=state, color="quiet" if state == "pruned" else "accent")
-            )
+            marks.append(Mark("point", x, y, name=state, color="quiet" if state == "pruned" else "accent"))
     best = best_so_far(trials)
     line = [number for number, _ in best], [100 * value for _, value in best]
     marks.append(Mark("line", *line, name="best so far", color=1, points=False, steps=True))

@@ -65,17 +65,8 @@ SUMS: dict[str, Combine] = {
     "degree_gated": DegreeGatedSum(),
 }
 MANY = {**SUMS, "concat": Concat()}
-TWO = {
-    **MANY,
-    "weighted": WeightedAdd(0.5),
-    "learned": LearnedAdd(),
-    "ordered": OrderedGate(n_chunks=16, shared=False),
-}
-FUSES: dict[str, Fuse] = {
-    "last": LastLayer(),
-    "concat": ConcatLayers(),
-    "adaptive": WeightedLayerSum(),
-}
+TWO = {**MANY, "weighted": WeightedAdd(0.5), "learned": LearnedAdd(), "ordered": OrderedGate(n_chunks=16, shared=False)}
+FUSES: dict[str, Fuse] = {"last": LastLayer(), "concat": ConcatLayers(), "adaptive": WeightedLayerSum()}
 RELU: dict[str, tuple[MessageActivation, str]] = {  # message_activation and activation
     "before": ("before", "none"),
     "after": ("after", "none"),

@@ -16,9 +16,7 @@ from heterophily.search.source import write_method
 def write_winner(result: SearchResult, path: Path) -> Path:
     """Write the best method as Python code, or the best settings as a table of a settings file."""
     if result.model == components.NAME:
-        words = (
-            f"Best architecture of a search with {len(result.trials)} trials on {result.dataset}."
-        )
+        words = f"Best architecture of a search with {len(result.trials)} trials on {result.dataset}."
         assert isinstance(result.method, CustomMethod)
         return write_method(result.method, path, description=words)
     return write_settings(path, result.dataset, settings_table(result), model=result.model)

@@ -45,13 +45,7 @@ from heterophily.search.result import (
     trial_results,
 )
 from heterophily.search.settings_file import check_settings
-from heterophily.search.study import (
-    MAX_ATTEMPTS,
-    Claims,
-    abandon_trial,
-    open_study,
-    suggest_value,
-)
+from heterophily.search.study import MAX_ATTEMPTS, Claims, abandon_trial, open_study, suggest_value
 from heterophily.training.metrics import DEFAULT_METRIC, Metric, find_metric
 
 N_SPLITS = 3  # by default
@@ -145,9 +139,7 @@ def search(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     place = storage or folder / "study.journal"
-    plan = SearchPlan(
-        problem, graph, tuple(names), trials, seed, place, folder, device, find_metric(metric)
-    )
+    plan = SearchPlan(problem, graph, tuple(names), trials, seed, place, folder, device, find_metric(metric))
     plan = dataclasses.replace(plan, problem=_start_study(plan, model, settings or {}))
     _run_trials(plan, workers, threads, display)
     return _collect_result(plan, target)
@@ -214,9 +206,7 @@ def _check_same(old: Mapping[str, Json], new: JsonObject, place: Path | str) -> 
         )
 
 
-def _run_trials(
-    plan: SearchPlan, workers: int, threads: int, display: SearchDisplay | None
-) -> None:
+def _run_trials(plan: SearchPlan, workers: int, threads: int, display: SearchDisplay | None) -> None:
     """Run the missing trials, also those that another command abandons meanwhile."""
     if display is not None:
         display.start(trial_results(plan.study))

@@ -114,9 +114,7 @@ class SettingsSearch:
     def space(self) -> dict[str, Space]:
         """The method's space without fixed settings, widened to include the committed settings."""
         spaces = search_space(self.cls)
-        return {
-            name: widen_space(spaces[name], value) for name, value in self._initial_point.items()
-        }
+        return {name: widen_space(spaces[name], value) for name, value in self._initial_point.items()}
 
     @property
     def initial_points(self) -> list[dict[str, Value]]:

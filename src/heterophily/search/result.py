@@ -60,9 +60,7 @@ class SearchResult:
 def trial_results(study: optuna.Study) -> tuple[TrialResult, ...]:
     """Return all trials except those that wait or were abandoned."""
     trials = study.get_trials(deepcopy=False)
-    return tuple(
-        trial_result(t) for t in trials if t.state != TrialState.WAITING and not is_abandoned(t)
-    )
+    return tuple(trial_result(t) for t in trials if t.state != TrialState.WAITING and not is_abandoned(t))
 
 
 def trial_result(trial: FrozenTrial) -> TrialResult:
@@ -119,9 +117,7 @@ def importances_of(study: optuna.Study) -> dict[str, float]:
     return {name: float(share) for name, share in shares.items()}
 
 
-def _distribution(
-    name: str, trials: Sequence[FrozenTrial], values: Sequence[Value]
-) -> BaseDistribution:
+def _distribution(name: str, trials: Sequence[FrozenTrial], values: Sequence[Value]) -> BaseDistribution:
     if ABSENT not in values:
         return next(t.distributions[name] for t in trials if name in t.distributions)
     return CategoricalDistribution(list(dict.fromkeys(values)))  # type: ignore[arg-type]

@@ -35,9 +35,7 @@ def with_table(text: str, name: str, values: Mapping[str, Value]) -> str:
     """Return TOML text with one table replaced, or added at the end."""
     for key, value in values.items():
         if not isinstance(value, bool | int | float | str):
-            raise HeterophilyError(
-                f"a setting is a text, number, or boolean, but {key} is {value!r}"
-            )
+            raise HeterophilyError(f"a setting is a text, number, or boolean, but {key} is {value!r}")
     document = tomlkit.parse(text)
     table = document.get(name)
     if table is None:

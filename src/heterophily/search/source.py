@@ -37,10 +37,7 @@ def method_source(method: CustomMethod, *, description: str) -> str:
     )
     <BLANKLINE>
     """
-    imports: Imports = {
-        CustomMethod.__module__: {"CustomMethod"},
-        Architecture.__module__: {"Architecture"},
-    }
+    imports: Imports = {CustomMethod.__module__: {"CustomMethod"}, Architecture.__module__: {"Architecture"}}
     settings = {k: v for k, v in changed_fields(method).items() if k not in ("name", "template")}
     fields = _arguments(changed_fields(method.template), imports)
     architecture = "".join(f"        {line}\n" for line in fields)
@@ -49,12 +46,8 @@ def method_source(method: CustomMethod, *, description: str) -> str:
         f"    Architecture(\n{architecture}    ),\n",
         *(f"    {line}\n" for line in _arguments(settings, imports)),
     ]
-    head = [
-        f"from {module} import {', '.join(sorted(imports[module]))}" for module in sorted(imports)
-    ]
-    return "\n".join(
-        [f'"""{description}"""', "", *head, "", f"METHOD = CustomMethod(\n{''.join(lines)})\n"]
-    )
+    head = [f"from {module} import {', '.join(sorted(imports[module]))}" for module in sorted(imports)]
+    return "\n".join([f'"""{description}"""', "", *head, "", f"METHOD = CustomMethod(\n{''.join(lines)})\n"])
 
 
 def _arguments(fields: dict[str, object], imports: Imports) -> list[str]:

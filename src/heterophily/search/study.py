@@ -115,9 +115,7 @@ def _is_orphan(trial: FrozenTrial, *, is_local: bool) -> bool:
         return False
     try:
         current = psutil.Process(process["pid"])
-        return current.status() == psutil.STATUS_ZOMBIE or (
-            abs(current.create_time() - process["started"]) > 1
-        )
+        return current.status() == psutil.STATUS_ZOMBIE or (abs(current.create_time() - process["started"]) > 1)
     except psutil.NoSuchProcess:
         return True
 

@@ -2,15 +2,7 @@
 
 from typing import Any
 
-from heterophily.studies import (
-    ablation,
-    compatibility,
-    degrees,
-    desired,
-    overlap,
-    runtime,
-    synthetic,
-)
+from heterophily.studies import ablation, compatibility, degrees, desired, overlap, runtime, synthetic
 from heterophily.studies.study import Study
 
 _MODULES = (ablation, degrees, compatibility, desired, synthetic, overlap, runtime)

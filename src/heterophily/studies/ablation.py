@@ -137,17 +137,12 @@ def _names_of(channels: Sequence[Channel]) -> list[str]:
     hoods = [c.neighborhood.symbol if c.input != "nodes" else "structure channel" for c in channels]
     pairs = [f"{hood} ⊙ {c.symbol}" for hood, c in zip(hoods, channels, strict=True)]
     names = [h if hoods.count(h) == 1 else p for h, p in zip(hoods, pairs, strict=True)]
-    return [
-        name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
-        for i, name in enumerate(names)
-    ]
+    return [name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}" for i, name in enumerate(names)]
 
 
 def _without_losses(full: Architecture) -> dict[str, Change]:
     return {
-        f"without {_loss_name(loss)}": {
-            "losses": tuple(each for each in full.losses if each is not loss)
-        }
+        f"without {_loss_name(loss)}": {"losses": tuple(each for each in full.losses if each is not loss)}
         for loss in full.losses
     }
 
@@ -196,9 +191,7 @@ def _levels(rows: Rows) -> tuple[float | None, float | None]:
 def charts(tables: Tables) -> list[Chart]:
     """Return a chart per method: the change of accuracy without each part, and the paper's."""
     rows = tables.get(NAME, [])
-    found = (
-        _chart(model, filter_rows(rows, model=model)) for model in unique_values(rows, "model")
-    )
+    found = (_chart(model, filter_rows(rows, model=model)) for model in unique_values(rows, "model"))
     return [chart for chart in found if chart.marks]
 
 
@@ -209,9 +202,7 @@ def _chart(model: str, rows: Rows) -> Chart:
     for number, variant in enumerate(unique_values(differences, "variant")):
         bars = filter_rows(differences, variant=variant)
         names = [row["dataset"] for row in bars]
-        marks.append(
-            Mark("bar", names, [row["change"] for row in bars], name=variant, color=number)
-        )
+        marks.append(Mark("bar", names, [row["change"] for row in bars], name=variant, color=number))
         if any(row["paper"] is not None for row in bars):
             printed = [row["paper"] for row in bars]
             marks.append(replace(marks[-1], kind="point", y=printed, paper=True))

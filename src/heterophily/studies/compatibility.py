@@ -31,14 +31,7 @@ from heterophily.studies.matrices import (
 )
 from heterophily.studies.options import MODELS, Models, TrainingOptions
 from heterophily.studies.study import CLASSES, Study
-from heterophily.studies.tidy import (
-    Row,
-    Rows,
-    Tables,
-    filter_rows,
-    mean_of,
-    unique_values,
-)
+from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, mean_of, unique_values
 from heterophily.training.metrics import accuracy
 
 NAME = "compatibility"
@@ -56,11 +49,7 @@ class CompatibilityOptions(TrainingOptions):
 def jobs(options: CompatibilityOptions, graph: Graph) -> list[StudyJob]:
     """Return the runs of all methods on the splits of a graph."""
     measures = (f"{__name__}:CompatibilityMeasure",)
-    return [
-        job
-        for model in options.models
-        for job in make_jobs(graph, model, options, table=NAME, measures=measures)
-    ]
+    return [job for model in options.models for job in make_jobs(graph, model, options, table=NAME, measures=measures)]
 
 
 def distance(estimated: Tensor, observed: Tensor) -> float:
@@ -93,10 +82,7 @@ class CompatibilityMeasure:
 
     def rows(self, trained: Trained) -> Rows:
         """Return the rows of all tables. The column `table` is the name of the table."""
-        final, names = (
-            estimate(trained.network, self.graph, trained.logits),
-            class_names(self.graph),
-        )
+        final, names = (estimate(trained.network, self.graph, trained.logits), class_names(self.graph))
         main: Row = {
             "distance": distance(final, self.observed),
             "discriminability_observed": discriminability(self.observed),
@@ -143,10 +129,7 @@ def charts(tables: Tables) -> list[Chart]:
         for model in unique_values(filter_rows(rows, dataset=dataset), "model"):
             found += _matrix_charts(filter_rows(rows, dataset=dataset, model=model))
     traces = tables.get(f"{NAME}-{TRACE}", [])
-    return found + [
-        _trace_chart(filter_rows(traces, dataset=dataset))
-        for dataset in unique_values(traces, "dataset")
-    ]
+    return found + [_trace_chart(filter_rows(traces, dataset=dataset)) for dataset in unique_values(traces, "dataset")]
 
 
 def _matrix_charts(rows: Rows) -> list[Chart]:
@@ -214,12 +197,7 @@ def tables(found: Tables) -> list[Table]:
     """Return the table of distances."""
     columns = ("start", "end", "discriminability_observed", "discriminability_estimated")
     cells = [
-        [
-            row["dataset"],
-            row["model"],
-            str(row["n_splits"]),
-            *(number_text(row[name], 3) for name in columns),
-        ]
+        [row["dataset"], row["model"], str(row["n_splits"]), *(number_text(row[name], 3) for name in columns)]
         for row in distances(found)
     ]
     head = ["dataset", "method", "splits", "distance at the start", "at the end"]

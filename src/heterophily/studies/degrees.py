@@ -66,11 +66,7 @@ class DegreeOptions(TrainingOptions):
 def jobs(options: DegreeOptions, graph: Graph) -> list[StudyJob]:
     """Return the runs of all methods on the splits of a graph."""
     measures = (f"{__name__}:degree_rows",)
-    return [
-        job
-        for model in options.models
-        for job in make_jobs(graph, model, options, table=NAME, measures=measures)
-    ]
+    return [job for model in options.models for job in make_jobs(graph, model, options, table=NAME, measures=measures)]
 
 
 def degree_rows(job: Job, graph: Graph, split: Split) -> FinalMeasure:
@@ -79,10 +75,7 @@ def degree_rows(job: Job, graph: Graph, split: Split) -> FinalMeasure:
     def measure(trained: Trained) -> Rows:
         nodes = split.test[graph.labels[split.test] >= 0]
         groups = degree_groups(graph.degrees, nodes)
-        return [
-            _group_row(name, group, trained)
-            for name, group in zip(group_names(), groups, strict=True)
-        ]
+        return [_group_row(name, group, trained) for name, group in zip(group_names(), groups, strict=True)]
 
     return FinalMeasure(measure)
 
@@ -122,9 +115,7 @@ def _chart(rows: Rows) -> Chart:
     marks = [
         mark
         for model in unique_values(rows, "model")
-        for mark in paired_marks(
-            "line", filter_rows(rows, model=model), "group", groups, name=model, method=model
-        )
+        for mark in paired_marks("line", filter_rows(rows, model=model), "group", groups, name=model, method=model)
     ]
     return Chart(
         "Accuracy by degree",

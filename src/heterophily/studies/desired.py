@@ -41,25 +41,10 @@ from heterophily.runs.job import Job
 from heterophily.runs.measures import FinalMeasure, Trained
 from heterophily.runs.record import Record
 from heterophily.studies.jobs import StudyJob, make_jobs
-from heterophily.studies.matrices import (
-    MATRICES,
-    class_names,
-    matrix_of,
-    matrix_rows,
-    observed_chart,
-    split_tables,
-)
+from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows, observed_chart, split_tables
 from heterophily.studies.options import MODELS, Models, TrainingOptions
 from heterophily.studies.study import CLASSES, Study
-from heterophily.studies.tidy import (
-    Row,
-    Rows,
-    Tables,
-    describe_splits,
-    filter_rows,
-    mean_of,
-    unique_values,
-)
+from heterophily.studies.tidy import Row, Rows, Tables, describe_splits, filter_rows, mean_of, unique_values
 
 NAME = "desired"
 METHODS = ("acm-gcn", "gpr-gnn")  # those of the paper
@@ -80,11 +65,7 @@ def jobs(options: DesiredOptions, graph: Graph) -> list[StudyJob]:
         method = find_method(model)
         values, _ = merge_settings(method.name, graph.name, overrides=options.settings)
         aggregation_kind(make_method(method, values))
-    return [
-        job
-        for model in options.models
-        for job in make_jobs(graph, model, options, table=NAME, measures=measures)
-    ]
+    return [job for model in options.models for job in make_jobs(graph, model, options, table=NAME, measures=measures)]
 
 
 def desired_rows(job: Job, graph: Graph, split: Split) -> FinalMeasure:
@@ -121,9 +102,7 @@ def desired_compatibility(network: Network, graph: Graph, *, ego: bool = False) 
     with torch.no_grad():
         network.eval()(moved)
         c = one_hot.to(place, torch.get_default_dtype())
-        spread = (
-            propagated(network, c) if way == "propagation" else apply_mixing(network, c, ego=ego)
-        )
+        spread = propagated(network, c) if way == "propagation" else apply_mixing(network, c, ego=ego)
     return norm1(one_hot.T @ spread.cpu().double()[: graph.n_nodes])
 
 
@@ -135,16 +114,9 @@ def aggregation_kind(method: Method) -> str:
     if fixed and not architecture.separate_networks and architecture.skip is None:
         known = isinstance(architecture.combine, SingleChannel | Add | WeightedAdd)
         summed = type(architecture.fuse) in (LastLayer, WeightedLayerSum)
-        if (
-            type(architecture.transform) is NoTransform
-            and known
-            and summed
-            and _is_linear(method, architecture)
-        ):
+        if type(architecture.transform) is NoTransform and known and summed and _is_linear(method, architecture):
             return "propagation"
-        if isinstance(
-            architecture.combine, SingleChannel | Add | WeightedAdd | AdaptiveSum | DegreeGatedSum
-        ):
+        if isinstance(architecture.combine, SingleChannel | Add | WeightedAdd | AdaptiveSum | DegreeGatedSum):
             return "mixing"
     raise HeterophilyError(
         f"{method.name} does not mix fixed filters with known weights, so it has no desired "
@@ -201,9 +173,7 @@ def _operator(channel: Channel, context: Context) -> Any:
     graph, hood = context.graph, channel.neighborhood
     adjacency = graph.cached(hood, lambda: hood.adjacency(graph))
     nothing: Any = None  # fixed guidance does not look at states
-    return channel.guidance.operator(
-        ChannelInput(channel, adjacency, nothing, nothing, context), None
-    )
+    return channel.guidance.operator(ChannelInput(channel, adjacency, nothing, nothing, context), None)
 
 
 def _context(network: Network) -> Context:
@@ -215,9 +185,7 @@ def charts(tables: Tables) -> list[Chart]:
     """Return per dataset the observed matrix and the one that each method desires."""
     rows = tables.get(f"{NAME}-{MATRICES}", [])
     return [
-        chart
-        for dataset in unique_values(rows, "dataset")
-        for chart in _charts(filter_rows(rows, dataset=dataset))
+        chart for dataset in unique_values(rows, "dataset") for chart in _charts(filter_rows(rows, dataset=dataset))
     ]
 
 

@@ -82,9 +82,7 @@ def with_splits(graph: Graph, count: int) -> Graph:
     """Return the graph with its first splits, or random ones if its own have no labeled test nodes."""
     if count < 1:
         raise HeterophilyError(f"a study needs at least one split, got {count}")
-    usable = {
-        name: s for name, s in graph.splits.items() if bool((graph.labels[s.test] >= 0).any())
-    }
+    usable = {name: s for name, s in graph.splits.items() if bool((graph.labels[s.test] >= 0).any())}
     splits = usable or random_splits(graph, count=count)
     chosen = dict(list(splits.items())[:count])
     return graph if chosen == dict(graph.splits) else graph.replace(splits=chosen)

@@ -44,18 +44,11 @@ def observed_chart(
     matrix: FloatArray, names: Sequence[str], *, panel: str = "", **options: Unpack[MatrixOptions]
 ) -> Chart:
     """Return the heat map of an observed compatibility matrix."""
-    return matrix_chart(
-        matrix.tolist(), names, "Observed", caption="From all labels.", panel=panel, **options
-    )
+    return matrix_chart(matrix.tolist(), names, "Observed", caption="From all labels.", panel=panel, **options)
 
 
 def estimated_chart(
-    matrix: FloatArray,
-    names: Sequence[str],
-    method: str,
-    *,
-    panel: str = "",
-    **options: Unpack[MatrixOptions],
+    matrix: FloatArray, names: Sequence[str], method: str, *, panel: str = "", **options: Unpack[MatrixOptions]
 ) -> Chart:
     """Return the heat map of the matrix that a method estimates."""
     return matrix_chart(

@@ -32,18 +32,10 @@ MODELS = Option("Comma-separated list of methods and Python files.", "names")
 class GraphOptions:
     """Options of a study that measures graphs."""
 
-    graphs: Annotated[
-        Graphs,
-        Option("Names of datasets, `digits`, or files and folders with graphs.", "graphs"),
-    ]
-    nodes: Annotated[Path | None, Option("Table of the nodes, if GRAPH is a table of edges.")] = (
-        None
-    )
+    graphs: Annotated[Graphs, Option("Names of datasets, `digits`, or files and folders with graphs.", "graphs")]
+    nodes: Annotated[Path | None, Option("Table of the nodes, if GRAPH is a table of edges.")] = None
     out: Annotated[
-        Path | None,
-        Option(
-            "Folder for the data and figures. A rerun continues from the existing data.", "path"
-        ),
+        Path | None, Option("Folder for the data and figures. A rerun continues from the existing data.", "path")
     ] = None
 
 
@@ -54,10 +46,8 @@ class TrainingOptions(GraphOptions):
     splits: Annotated[int, Option("Number of splits of each graph.", min=1)] = N_SPLITS
     seed: Annotated[int, Option("Seed of split 0; split i uses this seed plus i.")] = 0
     workers: Annotated[int, Option("Number of runs at the same time.", min=1)] = 1
-    threads: Annotated[
-        int, Option("Number of PyTorch threads per run; 0 for an equal share of the cores.", min=0)
-    ] = 0
+    threads: Annotated[int, Option("Number of PyTorch threads per run; 0 for an equal share of the cores.", min=0)] = 0
     device: Annotated[str, Option("`auto`, `cpu`, `cuda`, or `mps`.")] = "auto"
-    settings: Annotated[
-        Settings, Option("Setting such as `width=128`; can be repeated.", "settings")
-    ] = field(default_factory=dict)
+    settings: Annotated[Settings, Option("Setting such as `width=128`; can be repeated.", "settings")] = field(
+        default_factory=dict
+    )

@@ -14,11 +14,7 @@ import torch
 from torch import Tensor
 
 from heterophily.core.chart import Axis, Chart, Mark, Table, file_name, number_text
-from heterophily.core.compatibility import (
-    neighborhood_overlap,
-    observed_compatibility,
-    semantic_neighborhoods,
-)
+from heterophily.core.compatibility import neighborhood_overlap, observed_compatibility, semantic_neighborhoods
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.graph import Graph
 from heterophily.core.types import FloatArray
@@ -26,25 +22,12 @@ from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.matrices import class_names
 from heterophily.studies.options import GraphOptions, Option
 from heterophily.studies.study import CLASSES, Study
-from heterophily.studies.tidy import (
-    Row,
-    Rows,
-    Tables,
-    filter_rows,
-    means_by,
-    unique_values,
-)
+from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, means_by, unique_values
 
 NAME = "overlap"
 ALL = "all"
 DISTRIBUTION, HISTOGRAM = "distribution", "histogram"
-QUANTILES = {
-    "lowest_5": 0.05,
-    "quarter": 0.25,
-    "median": 0.5,
-    "three_quarters": 0.75,
-    "highest_5": 0.95,
-}
+QUANTILES = {"lowest_5": 0.05, "quarter": 0.25, "median": 0.5, "three_quarters": 0.75, "highest_5": 0.95}
 N_BINS = 24
 MIN_NODES = 10  # nodes of each class; fewer overlap or not by chance
 
@@ -54,8 +37,7 @@ class OverlapOptions(GraphOptions):
     """Options of the study of overlap."""
 
     classes: Annotated[
-        tuple[str, ...],
-        Option("Comma-separated pair of classes to plot; the two largest by default.", "names"),
+        tuple[str, ...], Option("Comma-separated pair of classes to plot; the two largest by default.", "names")
     ] = ()
 
 
@@ -147,8 +129,7 @@ def _histogram(graph: Graph, hoods: Tensor, nodes: Tensor, pair: tuple[int, int]
         counts, _ = np.histogram(own, edges)
         shares = counts / max(1, counts.sum())
         rows += [
-            {"node_class": names[k], "low": edges[i], "high": edges[i + 1], "share": shares[i]}
-            for i in range(N_BINS)
+            {"node_class": names[k], "low": edges[i], "high": edges[i + 1], "share": shares[i]} for i in range(N_BINS)
         ]
     return rows
 
@@ -257,9 +238,7 @@ def summary(found: Tables) -> list[str]:
     for dataset in unique_values(every, "dataset"):
         first, *others = _means(every, dataset, unique_values(every, "group"))
         shown = ", ".join(number_text(value, 2) for value in others)
-        lines.append(
-            f"{dataset}: mean overlap {number_text(first, 2)}; by degree, lowest first: {shown}"
-        )
+        lines.append(f"{dataset}: mean overlap {number_text(first, 2)}; by degree, lowest first: {shown}")
     return lines
 
 

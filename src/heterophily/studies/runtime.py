@@ -45,31 +45,23 @@ DEGREE, N_FEATURES, N_CLASSES = 10, 64, 5  # of the graphs of the scaling law
 class RuntimeOptions(GraphOptions):
     """Options of the study of run time."""
 
-    graphs: Annotated[
-        Graphs, Option("Names of datasets, `digits`, or files and folders with graphs.", "graphs")
-    ] = ()
+    graphs: Annotated[Graphs, Option("Names of datasets, `digits`, or files and folders with graphs.", "graphs")] = ()
     models: Annotated[Models, MODELS] = METHODS
     sizes: Annotated[
         tuple[float, ...],
-        Option(
-            "Comma-separated numbers of nodes for the scaling law, such as `1000,10000`.", "numbers"
-        ),
+        Option("Comma-separated numbers of nodes for the scaling law, such as `1000,10000`.", "numbers"),
     ] = ()
     epochs: Annotated[int, Option("Number of timed epochs.", min=1)] = 20
-    threads: Annotated[
-        int, Option("Number of PyTorch threads; 0 for the PyTorch default.", min=0)
-    ] = 0
-    settings: Annotated[
-        Settings, Option("Setting such as `width=128`; can be repeated.", "settings")
-    ] = field(default_factory=dict)
+    threads: Annotated[int, Option("Number of PyTorch threads; 0 for the PyTorch default.", min=0)] = 0
+    settings: Annotated[Settings, Option("Setting such as `width=128`; can be repeated.", "settings")] = field(
+        default_factory=dict
+    )
 
 
 def graphs(options: RuntimeOptions) -> Iterator[Graph]:
     """Return the graphs, followed by those of the scaling law."""
     if not options.graphs and not options.sizes:
-        raise HeterophilyError(
-            "expected a graph to measure, or --sizes 1000,10000 for the scaling law, got neither"
-        )
+        raise HeterophilyError("expected a graph to measure, or --sizes 1000,10000 for the scaling law, got neither")
     yield from open_graphs(options)
     for size in options.sizes:
         yield scaling_graph(int(size))
@@ -212,9 +204,7 @@ def charts(tables: Tables) -> list[Chart]:
 
 def _map(title: str, rows: Rows, column: str) -> Chart | None:
     datasets, models = unique_values(rows, "dataset"), unique_values(rows, "model")
-    cells = [
-        means_by(filter_rows(rows, model=model), "dataset", datasets, column) for model in models
-    ]
+    cells = [means_by(filter_rows(rows, model=model), "dataset", datasets, column) for model in models]
     known = [value for row in cells for value in row if value]
     if not known:
         return None
@@ -257,9 +247,7 @@ def tables(found: Tables) -> list[Table]:
     every, shown = found.get(NAME, []), []
     if every:
         datasets, models = unique_values(every, "dataset"), unique_values(every, "model")
-        cells = [
-            [m, *(_cell(filter_rows(every, dataset=d, model=m)) for d in datasets)] for m in models
-        ]
+        cells = [[m, *(_cell(filter_rows(every, dataset=d, model=m)) for d in datasets)] for m in models]
         device = " and ".join(str(name) for name in unique_values(every, "device") if name)
         threads = " or ".join(str(count) for count in unique_values(every, "threads") if count)
         ours = f"ours on {device} (threads: {threads})"

@@ -59,9 +59,7 @@ class Study(Generic[OptionsT]):
     separate_processes: bool = False  # whether every run needs its own process
 
 
-def run_study(
-    study: Study[OptionsT], options: OptionsT, *, display: OpenDisplay = no_display
-) -> Tables:
+def run_study(study: Study[OptionsT], options: OptionsT, *, display: OpenDisplay = no_display) -> Tables:
     """Run the jobs of a study that have no record yet, and return all of its tables."""
     stored = {name: StudyData.opened(name, options.out) for name in study.files}
     for graph in study.graphs(options):
@@ -77,9 +75,7 @@ def run_study(
     return {file: rows for data in stored.values() for file, rows in data.by_file.items() if rows}
 
 
-def _run(
-    study: Study[OptionsT], jobs: Sequence[StudyJob], options: OptionsT, display: OpenDisplay
-) -> list[Record]:
+def _run(study: Study[OptionsT], jobs: Sequence[StudyJob], options: OptionsT, display: OpenDisplay) -> list[Record]:
     if not jobs:
         return []
     workers = options.workers if isinstance(options, TrainingOptions) else 1
@@ -100,9 +96,7 @@ def _run(
         )
 
 
-def _update(
-    data: StudyData, study: Study[OptionsT], pairs: Sequence[tuple[StudyJob, Record]]
-) -> None:
+def _update(data: StudyData, study: Study[OptionsT], pairs: Sequence[tuple[StudyJob, Record]]) -> None:
     """Replace the rows of these runs, and drop those of runs with other settings or another graph."""
     groups = {tuple(job.columns.get(name) for name in CELL): job.group for job, _ in pairs}
 

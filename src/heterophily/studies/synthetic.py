@@ -60,26 +60,21 @@ Kind = tuple[float, str | float, float]  # homophily, pattern or preference ρ, 
 class SyntheticOptions(TrainingOptions):
     """Options of the study of synthetic graphs."""
 
-    graphs: Annotated[
-        Graphs, Option("Graphs that provide nodes, features, and labels.", "graphs")
-    ] = ("cora",)
+    graphs: Annotated[Graphs, Option("Graphs that provide nodes, features, and labels.", "graphs")] = ("cora",)
     models: Annotated[Models, MODELS] = METHODS
-    sweep: Annotated[
-        bool, Option("Use a grid of homophily × preferences × degree instead of the twelve graphs.")
-    ] = False
+    sweep: Annotated[bool, Option("Use a grid of homophily × preferences × degree instead of the twelve graphs.")] = (
+        False
+    )
     homophilies: Annotated[
         tuple[float, ...], Option("Comma-separated values of homophily for the sweep.", "numbers")
     ] = HOMOPHILIES
     off_ring_preferences: Annotated[
         tuple[float, ...],
-        Option(
-            "Comma-separated preferences for non-adjacent classes for the sweep; 1 is `hard`.",
-            "numbers",
-        ),
+        Option("Comma-separated preferences for non-adjacent classes for the sweep; 1 is `hard`.", "numbers"),
     ] = OFF_RING_PREFERENCES
-    degrees: Annotated[
-        tuple[float, ...], Option("Comma-separated mean degrees for the sweep.", "numbers")
-    ] = tuple(DEGREES.values())
+    degrees: Annotated[tuple[float, ...], Option("Comma-separated mean degrees for the sweep.", "numbers")] = tuple(
+        DEGREES.values()
+    )
 
 
 def jobs(options: SyntheticOptions, graph: Graph) -> list[StudyJob]:
@@ -103,9 +98,7 @@ def _swept_graphs(base: Graph, options: SyntheticOptions) -> dict[Kind, Graph]:
     }
 
 
-def swept_graph(
-    base: Graph, *, homophily: float, rest: float, degree: float, seed: int = 0
-) -> Graph:
+def swept_graph(base: Graph, *, homophily: float, rest: float, degree: float, seed: int = 0) -> Graph:
     """The nodes of `base` with edges whose classes prefer their two neighbors on a ring, others by ρ."""
     if not bool(base.labeled.all()):
         raise HeterophilyError(f"{base.name} has nodes without a label; edges need all classes")
@@ -190,9 +183,7 @@ def charts(tables: Tables) -> list[Chart]:
     found = [
         _chart(rows, dataset, degree)
         for dataset in unique_values(rows, "dataset")
-        for degree in sorted(
-            unique_values(filter_rows(rows, dataset=dataset), "degree"), reverse=True
-        )
+        for degree in sorted(unique_values(filter_rows(rows, dataset=dataset), "degree"), reverse=True)
     ]
     return found + _sweep_charts(tables.get(SWEEP, []))
 
@@ -247,20 +238,14 @@ def _sweep(rows: Rows, model: str) -> list[Chart]:
     scores = [row["test_accuracy"] for row in rows]
     limits = (min(scores), max(scores))
     own = filter_rows(rows, model=model)
-    maps = [
-        _map(filter_rows(own, degree=degree), limits)
-        for degree in sorted(unique_values(own, "degree"))
-    ]
+    maps = [_map(filter_rows(own, degree=degree), limits) for degree in sorted(unique_values(own, "degree"))]
     return [*maps, _scatter(own, limits)]
 
 
 def _map(rows: Rows, limits: tuple[float, float]) -> Chart:
     first = rows[0]
     levels, rests = sorted(unique_values(rows, "homophily")), sorted(unique_values(rows, "rest"))
-    cells = [
-        means_by(filter_rows(rows, rest=rest), "homophily", levels, "test_accuracy")
-        for rest in rests
-    ]
+    cells = [means_by(filter_rows(rows, rest=rest), "homophily", levels, "test_accuracy") for rest in rests]
     across, down = [f"{level:g}" for level in levels], [f"{rest:g}" for rest in rests]
     heat = Mark(
         "heat map", across, down, values=cells, limits=limits, method=first["model"],
@@ -283,9 +268,7 @@ def _scatter(rows: Rows, limits: tuple[float, float]) -> Chart:
     for number, degree in enumerate(sorted(unique_values(rows, "degree"))):
         own = filter_rows(rows, degree=degree)
         variants = unique_values(own, "variant")
-        x, y = (
-            means_by(own, "variant", variants, c) for c in ("discriminability", "test_accuracy")
-        )
+        x, y = (means_by(own, "variant", variants, c) for c in ("discriminability", "test_accuracy"))
         marks.append(Mark("point", x, y, name=f"degree {degree:g}", color=number))
     model, dataset = rows[0]["model"], rows[0]["dataset"]
     return Chart(
@@ -305,8 +288,7 @@ def tables(found: Tables) -> list[Table]:
         own = filter_rows(every, dataset=dataset)
         models = unique_values(own, "model")
         cells = [
-            [v, *(_cell(filter_rows(own, variant=v, model=m)) for m in models)]
-            for v in unique_values(own, "variant")
+            [v, *(_cell(filter_rows(own, variant=v, model=m)) for m in models)] for v in unique_values(own, "variant")
         ]
         caption = f"Nodes of {dataset}, ours / the paper's, {describe_splits(own)}:"
         shown.append(Table(["graph", *models], cells, caption))

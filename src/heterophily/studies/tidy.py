@@ -102,9 +102,7 @@ def deviation_of(rows: Iterable[Row], name: str) -> float | None:
     return stdev(numbers) if len(numbers) > 1 else None
 
 
-def means_by(
-    rows: Iterable[Row], by: str, values: Sequence[Any], column: str
-) -> list[float | None]:
+def means_by(rows: Iterable[Row], by: str, values: Sequence[Any], column: str) -> list[float | None]:
     """Return the mean of a column for each of the values of another one."""
     grouped = list(rows)
     return [mean_of(filter_rows(grouped, **{by: value}), column) for value in values]
@@ -122,9 +120,7 @@ def paired_marks(
     return [ours, replace(ours, y=printed, paper=True)]
 
 
-def published_comparison(
-    rows: Iterable[Row], column: str = "test_accuracy", *, spread: bool = False
-) -> str:
+def published_comparison(rows: Iterable[Row], column: str = "test_accuracy", *, spread: bool = False) -> str:
     """Return our mean, with its standard deviation if `spread`, and the paper's number."""
     known = list(rows)
     ours, deviation = number_text(mean_of(known, column), 1), deviation_of(known, column)
@@ -187,11 +183,7 @@ class StudyData:
         """The JSON files of its tables that exist."""
         if self.folder is None:
             return []
-        return sorted(
-            p
-            for p in self.folder.glob(f"{self.name}*.json")
-            if p.stem == self.name or _part(self, p)
-        )
+        return sorted(p for p in self.folder.glob(f"{self.name}*.json") if p.stem == self.name or _part(self, p))
 
     @property
     def by_file(self) -> Tables:

@@ -70,9 +70,7 @@ def load_checkpoint(path: Path, *, key: str) -> Checkpoint | None:
     try:
         content = torch.load(path, weights_only=True, map_location="cpu")
     except Exception as error:
-        raise HeterophilyError(
-            f"{path} is not a readable checkpoint; delete it to start from the beginning"
-        ) from error
+        raise HeterophilyError(f"{path} is not a readable checkpoint; delete it to start from the beginning") from error
     if not isinstance(content, dict) or content.get("key") != key:
         raise HeterophilyError(
             f"{path} belongs to another run (other model, settings, data, split or seed); "
@@ -81,9 +79,7 @@ def load_checkpoint(path: Path, *, key: str) -> Checkpoint | None:
     return Checkpoint(**content)  # type: ignore[typeddict-item]
 
 
-def restore(
-    content: Checkpoint, network: Network, optimizers: Sequence[Optimizer], stopping: EarlyStopping
-) -> History:
+def restore(content: Checkpoint, network: Network, optimizers: Sequence[Optimizer], stopping: EarlyStopping) -> History:
     """Restore everything in place, including the random generators. Return the history."""
     network.load_state_dict(content["network"])
     for optimizer, state in zip(optimizers, content["optimizers"], strict=True):

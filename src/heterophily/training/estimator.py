@@ -143,12 +143,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit(
-        self,
-        graph: Graph,
-        *,
-        split: str | Split | None = None,
-        checkpoint: Path | None = None,
-        progress: bool = True,
+        self, graph: Graph, *, split: str | Split | None = None, checkpoint: Path | None = None, progress: bool = True
     ) -> "NodeClassifier":
         """Train on a graph.
 
@@ -227,9 +222,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fitted(self) -> Network:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedClassifierError(
-                "this classifier is not fitted yet; call fit(graph) first"
-            )
+            raise NotFittedClassifierError("this classifier is not fitted yet; call fit(graph) first")
         return self.network_
 
     def _graph(self, graph: Graph | None) -> Graph:
@@ -273,9 +266,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return target
 
     @classmethod
-    def load(
-        cls, folder: PathLike, *, graph: Graph | None = None, model: Model | None = None
-    ) -> "NodeClassifier":
+    def load(cls, folder: PathLike, *, graph: Graph | None = None, model: Model | None = None) -> "NodeClassifier":
         """Read a classifier that `save` wrote.
 
         Parameters
@@ -294,16 +285,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = {name: value for name, value in values.items() if name in names}
         fitted = cls(_find_model(content, model, folder), **options)  # type: ignore[arg-type]
         if content["recipe"] != identity_of(fitted.method):
-            raise HeterophilyError(
-                f'{folder} was fitted with another version of "{content["model"]}"; {_HINT}'
-            )
+            raise HeterophilyError(f'{folder} was fitted with another version of "{content["model"]}"; {_HINT}')
         fitted.network_ = build(fitted.method, graph or _empty_graph(content))
         fitted.network_.load_state_dict(state)
         fitted.network_.eval()
         fitted.graph_, fitted.classes_ = graph, np.array(content["class_names"])
-        fitted.split_ = Split.from_nodes(
-            *(content["split"][part] for part in ("train", "val", "test"))
-        )
+        fitted.split_ = Split.from_nodes(*(content["split"][part] for part in ("train", "val", "test")))
         fitted.run_ = TrainingResult.from_dict(content["run"])
         return fitted
 
@@ -322,9 +309,7 @@ def _read(folder: Path) -> tuple[_Saved, dict[str, Tensor]]:
 def _find_model(content: _Saved, model: Model | None, folder: PathLike) -> Model:
     name = content["model"]
     if model is None and name not in REGISTRY:
-        raise HeterophilyError(
-            f'{folder} was fitted with "{name}", which is not part of the library; {_HINT}'
-        )
+        raise HeterophilyError(f'{folder} was fitted with "{name}", which is not part of the library; {_HINT}')
     return name if model is None else model
 
 

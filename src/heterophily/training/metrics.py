@@ -25,9 +25,7 @@ class Metric:
     title: str  # as in "validation accuracy"
     function: "Callable[[Tensor, Tensor], float]"
     higher_is_better: bool = True
-    requires: "Callable[[Tensor, int], str]" = (
-        _no_requirement  # unmet requirement of labels, if any
-    )
+    requires: "Callable[[Tensor, int], str]" = _no_requirement  # unmet requirement of labels, if any
 
     def __call__(self, logits: "Tensor", labels: "Tensor", nodes: "Tensor") -> float:
         """Score some nodes, given logits (N, K) and labels (N,) of all nodes."""

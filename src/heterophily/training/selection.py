@@ -31,19 +31,9 @@ def fit_model(
         classifier = NodeClassifier(model, metric=metric, neighbors=neighbors, **settings)  # type: ignore[arg-type]
         return classifier.fit(graph, split=split)
     if user_tables:
-        raise HeterophilyError(
-            "a settings file is for one method; pass the name of a method instead of auto"
-        )
+        raise HeterophilyError("a settings file is for one method; pass the name of a method instead of auto")
     fitted = [
-        fit_model(
-            graph,
-            name,
-            split=split,
-            user_tables=None,
-            metric=metric,
-            neighbors=neighbors,
-            **options,
-        )
+        fit_model(graph, name, split=split, user_tables=None, metric=metric, neighbors=neighbors, **options)
         for name in CANDIDATES
     ]
     score = find_metric(metric)

@@ -13,11 +13,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.types import Json
 from heterophily.htmp.execution.blockwise import BLOCK, evaluate
-from heterophily.htmp.execution.reuse_layers import (
-    n_reusable_layers,
-    start_pass,
-    training_equals_evaluation,
-)
+from heterophily.htmp.execution.reuse_layers import n_reusable_layers, start_pass, training_equals_evaluation
 from heterophily.htmp.execution.sampling import Neighbors, Sampler, fanouts_per_hop
 from heterophily.htmp.method import full_graph_reason
 from heterophily.htmp.network import Network

@@ -95,9 +95,7 @@ class Trainer:
         if batch_size is not None:
             check_batchable(network)
         elif processes.is_distributed():
-            raise HeterophilyError(
-                "several processes share batches; pass a batch_size such as 1024"
-            )
+            raise HeterophilyError("several processes share batches; pass a batch_size such as 1024")
         self.network, self.seed, self.device = network, seed, device
         self.method, self.on_improvement = network.method, on_improvement
         self._place(graph, split, device if batch_size is None else torch.device("cpu"))
@@ -108,9 +106,7 @@ class Trainer:
         self.metric = find_metric(metric)
         self.metric.check(self.graph.labels[self.nodes["val"]], graph.n_classes)
         self.history = History(self.metric.name)
-        self.stopping = EarlyStopping(
-            self.method.patience, higher_is_better=self.metric.higher_is_better
-        )
+        self.stopping = EarlyStopping(self.method.patience, higher_is_better=self.metric.higher_is_better)
         self.step = self._make_step(batch_size, neighbors)
 
     def _place(self, graph: Graph, split: Split, place: torch.device) -> None:
@@ -119,9 +115,7 @@ class Trainer:
         graph.replace(splits={split.origin: split})  # rejects a split that does not fit
         self.nodes = {part: nodes.to(place) for part, nodes in split.parts.items()}
         if not len(self.nodes["val"]):
-            raise HeterophilyError(
-                "training requires validation nodes for early stopping; add some"
-            )
+            raise HeterophilyError("training requires validation nodes for early stopping; add some")
         known = torch.cat([self.nodes["train"], self.nodes["val"]])
         self.training_graph = self.graph.with_labels_only(known)
 

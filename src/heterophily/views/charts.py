@@ -9,9 +9,7 @@ from heterophily.core.chart import Axis, Chart, Mark
 
 def accuracy_chart(column: Sequence[Entry]) -> Chart | None:
     """Return the mean and standard deviation of each method, best on top, and the paper's mean."""
-    known = sorted(
-        (e for e in column if e.mean is not None), key=lambda e: e.mean or 0, reverse=True
-    )
+    known = sorted((e for e in column if e.mean is not None), key=lambda e: e.mean or 0, reverse=True)
     if not known:
         return None
     marks = []
@@ -95,17 +93,7 @@ def curve_charts(curves: Mapping[str, LearningCurve], *, caption: str = "") -> l
         if 0 <= curve.best < len(scores):
             best = scores[curve.best]
             text = (f"{best:.1f} in epoch {curve.best}",) if len(curves) == 1 else ()
-            marks.append(
-                Mark(
-                    "point",
-                    [curve.best],
-                    [best],
-                    name=name,
-                    method=name,
-                    labels=text,
-                    anchor="right",
-                )
-            )
+            marks.append(Mark("point", [curve.best], [best], name=name, method=name, labels=text, anchor="right"))
     accuracy = Chart(
         "Validation accuracy",
         marks,

@@ -95,9 +95,7 @@ def _facts(d: Diagnosis) -> Table:
 
 def _compatibility(d: Diagnosis) -> RenderableType:
     if d.n_classes > MAX_CLASSES:
-        return Text(
-            f"The compatibility matrix has {d.n_classes} classes; use --plot or --json to show it.\n"
-        )
+        return Text(f"The compatibility matrix has {d.n_classes} classes; use --plot or --json to show it.\n")
     table = Table(box=None, title="Compatibility matrix", title_style="bold", title_justify="left")
     table.add_column("")
     for name in d.class_names:
@@ -126,9 +124,7 @@ def fit_view(fitted: NodeClassifier, graph: Graph, paths: Mapping[str, Path]) ->
     table = Table.grid(padding=(0, 2))
     for part, nodes in split.parts.items():
         metrics = run.scores.get(part) or {}
-        scores = ", ".join(
-            f"{name.replace('_', ' ')} {value:.1%}" for name, value in metrics.items()
-        )
+        scores = ", ".join(f"{name.replace('_', ' ')} {value:.1%}" for name, value in metrics.items())
         table.add_row(Text(part, style="dim"), f"{len(nodes):,} nodes", scores)
     return Group(
         Text(f"{fitted.method.title or fitted.method.name} on {graph.name}", style="bold"),

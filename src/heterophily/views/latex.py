@@ -3,14 +3,7 @@
 from html import escape
 
 from heterophily.bench.table import Entry, Table
-from heterophily.views.tables import (
-    MINUS,
-    NOT_WORSE_MARK,
-    notes,
-    number,
-    published_comparison,
-    rank_text,
-)
+from heterophily.views.tables import MINUS, NOT_WORSE_MARK, notes, number, published_comparison, rank_text
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -52,10 +45,7 @@ def to_latex(table: Table) -> str:
     ]
     for model in table.models:
         cells = [_latex(entry) for entry in table.row(model)]
-        lines.append(
-            " & ".join([escape_latex(model), *cells, escape_latex(rank_text(table, model))])
-            + r" \\"
-        )
+        lines.append(" & ".join([escape_latex(model), *cells, escape_latex(rank_text(table, model))]) + r" \\")
     said = ["Bold: best; underlined: second of the dataset.", *notes(table)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *(f"% {s}" for s in said), ""])
 
@@ -79,9 +69,7 @@ def _latex(entry: Entry) -> str:
 def to_html(table: Table) -> str:
     """Return a self-contained page with a table that screen readers can navigate."""
     metric = escape(table.metric.replace("_", " "))
-    head = "".join(
-        f'<th scope="col">{escape(name)}</th>' for name in (*table.datasets, "average rank")
-    )
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (*table.datasets, "average rank"))
     rows = "\n".join(_html_row(table, model) for model in table.models)
     said = ["Bold: best; underlined: second of the dataset.", *notes(table)]
     items = "\n".join(f"<li>{escape(sentence)}</li>" for sentence in said)

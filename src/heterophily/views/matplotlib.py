@@ -22,11 +22,7 @@ EXTENSIONS = (".png", ".pdf", ".svg")
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
 ROLES = {"accent": "#0072b2", "quiet": "#888888", "ink": "#333333"}
 SYMBOLS = ("o", "s", "^", "D", "v", "P", "X", "*")
-DASHES: "dict[str, tuple[float, Sequence[float]]]" = {
-    "solid": (0, ()),
-    "dashed": (0, (4, 2)),
-    "dotted": (0, (1, 1.5)),
-}
+DASHES: "dict[str, tuple[float, Sequence[float]]]" = {"solid": (0, ()), "dashed": (0, (4, 2)), "dotted": (0, (1, 1.5))}
 TEXT, SMALL = 10.0, 9.0  # points
 MAX_COLUMNS = 3  # panels next to each other
 MAX_NUMBERS = 18  # rows of a heat map up to which every cell shows its number
@@ -176,14 +172,10 @@ def _over_bar(chart: Chart, mark: Mark) -> bool:
     return mark.paper and any(m.kind == "bar" and m.key == mark.key for m in chart.marks)
 
 
-def _draw_line(
-    axes: "Axes", mark: Mark, at: tuple[list[float], list[float]], color: str, symbol: str
-) -> None:
+def _draw_line(axes: "Axes", mark: Mark, at: tuple[list[float], list[float]], color: str, symbol: str) -> None:
     dashes = DASHES["dashed" if mark.paper else mark.style]
     if mark.fill:
-        axes.fill_between(
-            *at, step="post" if mark.steps else None, color=color, alpha=0.4, linewidth=0
-        )
+        axes.fill_between(*at, step="post" if mark.steps else None, color=color, alpha=0.4, linewidth=0)
     axes.plot(
         *at, color=color, linestyle=dashes, linewidth=0.9 if mark.paper else mark.width,
         drawstyle="steps-post" if mark.steps else "default",
@@ -215,9 +207,7 @@ def _draw_heat_map(axes: "Axes", chart: Chart, mark: Mark) -> None:
     size = max(4.5, min(SMALL, 80 / len(matrix))) if square else SMALL
     longest = max(map(len, chart.x.categories))
     slanted = longest > (3 if square else 6)
-    axes.set_xticks(
-        *_names(chart.x), fontsize=size, rotation=45 if slanted else 0, parse_math=False
-    )
+    axes.set_xticks(*_names(chart.x), fontsize=size, rotation=45 if slanted else 0, parse_math=False)
     axes.set_yticks(*_names(chart.y), fontsize=size, parse_math=False)
     for label in axes.get_xticklabels() if slanted else ():
         label.set(ha="right", rotation_mode="anchor")

@@ -116,9 +116,7 @@ def deviations_of(model: MethodLike) -> list[str]:
     """Return the deviations of a method as text, each with the settings of the reference implementation."""
     texts = []
     for deviation in model.deviations:
-        settings = ", ".join(
-            f"{k} = {setting_text(v)}" for k, v in deviation.reference_settings.items()
-        )
+        settings = ", ".join(f"{k} = {setting_text(v)}" for k, v in deviation.reference_settings.items())
         texts.append(f"{deviation.description} ({settings})" if settings else deviation.description)
     return texts
 

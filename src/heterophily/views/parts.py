@@ -63,42 +63,12 @@ KINDS = (
         "{}",
         "A guidance determines the weight of each neighbor. The messages of a channel are (A_r ⊙ B_r) Z W_r.",
     ),
-    Kind(
-        "Transforms W_r",
-        Transform,
-        "transform={}",
-        "A transform computes the messages U_r = Z W_r of a channel.",
-    ),
-    Kind(
-        "COMBINE",
-        Combine,
-        "combine={}",
-        "COMBINE computes the state of a layer from the messages of all channels.",
-    ),
-    Kind(
-        "FUSE",
-        Fuse,
-        "fuse={}",
-        "FUSE computes the final representation from the states of all layers.",
-    ),
-    Kind(
-        "Encoders",
-        Encoder,
-        "encoder={}",
-        "An encoder computes the initial state Z⁰.",
-    ),
-    Kind(
-        "Losses",
-        AuxiliaryLoss,
-        "losses=({},)",
-        "An auxiliary loss is added to the classification loss.",
-    ),
-    Kind(
-        "States",
-        StatePart,
-        "states=({},)",
-        "A state contains values that training sets without gradients.",
-    ),
+    Kind("Transforms W_r", Transform, "transform={}", "A transform computes the messages U_r = Z W_r of a channel."),
+    Kind("COMBINE", Combine, "combine={}", "COMBINE computes the state of a layer from the messages of all channels."),
+    Kind("FUSE", Fuse, "fuse={}", "FUSE computes the final representation from the states of all layers."),
+    Kind("Encoders", Encoder, "encoder={}", "An encoder computes the initial state Z⁰."),
+    Kind("Losses", AuxiliaryLoss, "losses=({},)", "An auxiliary loss is added to the classification loss."),
+    Kind("States", StatePart, "states=({},)", "A state contains values that training sets without gradients."),
 )
 
 

@@ -24,10 +24,7 @@ def draw_chart(chart: Chart, methods: Sequence[str] = ()) -> Figure:
     """Return the traces and the layout of a chart. Methods have the color of their position."""
     traces = [t for mark in chart.marks if (t := _trace(chart, mark, methods)) is not None]
     notes = [note for mark in chart.marks if mark.kind == "text" for note in _notes(chart, mark)]
-    layout: dict[str, Json] = {
-        "xaxis": _axis(chart.x, chart, "x"),
-        "yaxis": _axis(chart.y, chart, "y"),
-    }
+    layout: dict[str, Json] = {"xaxis": _axis(chart.x, chart, "x"), "yaxis": _axis(chart.y, chart, "y")}
     if notes:
         layout["annotations"] = notes
     if not chart.x.visible:
@@ -51,11 +48,7 @@ def _trace(chart: Chart, mark: Mark, methods: Sequence[str]) -> Figure | None:
     trace |= _hover(chart, mark, places)
     if mark.kind == "bar":
         width = 0.9 * chart.bar_width
-        return trace | {
-            "type": "bar",
-            "orientation": "h" if chart.horizontal else "v",
-            "width": width,
-        }
+        return trace | {"type": "bar", "orientation": "h" if chart.horizontal else "v", "width": width}
     return trace | {"type": "scatter"} | (_line(mark) if mark.kind == "line" else _points(mark))
 
 
@@ -96,10 +89,7 @@ def _hover(chart: Chart, mark: Mark, places: Sequence[int]) -> Figure:
         else label(f"{chart.format(mark.x[i])}{source} ({chart.format(mark.y[i])})")
         for i in places
     ]
-    return {
-        "customdata": texts,
-        "hovertemplate": f"%{{customdata}}<extra>{label(mark.key)}</extra>",
-    }
+    return {"customdata": texts, "hovertemplate": f"%{{customdata}}<extra>{label(mark.key)}</extra>"}
 
 
 def meta(mark: Mark, methods: Sequence[str]) -> Figure:
@@ -127,19 +117,14 @@ def _heat_map(chart: Chart, mark: Mark) -> Figure:
         "showscale": False,
         "meta": kind | ({"method": mark.method} if mark.method else {}),
         "customdata": [
-            [
-                [label(str(a)), label(str(b)), chart.format(v)]
-                for b, v in zip(mark.x, row, strict=True)
-            ]
+            [[label(str(a)), label(str(b)), chart.format(v)] for b, v in zip(mark.x, row, strict=True)]
             for a, row in zip(mark.y, values, strict=True)
         ],
         "hovertemplate": f"%{{customdata[2]}}<br>{rows} %{{customdata[0]}}<br>"
         f"{columns} %{{customdata[1]}}<extra></extra>",
     }
     if len(mark.y) <= MAX_NUMBERS:
-        heat["text"] = [
-            ["" if v is None else cell_text(v, chart.digits) for v in row] for row in values
-        ]
+        heat["text"] = [["" if v is None else cell_text(v, chart.digits) for v in row] for row in values]
         heat |= {"texttemplate": "%{text}", "textfont": {"size": 12 if len(mark.y) <= 7 else 10}}
     return heat
 

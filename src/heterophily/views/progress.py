@@ -61,12 +61,7 @@ class RunProgress(ProgressDisplay):
     """The number of finished, running, and failed runs. The bar measures their cost."""
 
     def __init__(
-        self,
-        finished: Sequence[Record],
-        pending: Sequence[Job],
-        *,
-        workers: int,
-        quiet: bool = False,
+        self, finished: Sequence[Record], pending: Sequence[Job], *, workers: int, quiet: bool = False
     ) -> None:
         self.total, self.workers = len(finished) + len(pending), workers
         self.done = sum(record.done for record in finished)
@@ -78,9 +73,7 @@ class RunProgress(ProgressDisplay):
     def text(self) -> str:
         left = self.total - self.done - self.failed
         running = min(self.workers, left)
-        return (
-            f"{self.done} done, {running} running, {self.failed} failed, {left - running} pending"
-        )
+        return f"{self.done} done, {running} running, {self.failed} failed, {left - running} pending"
 
     @override
     def __enter__(self) -> Self:
@@ -148,9 +141,7 @@ class TrialProgress(ProgressDisplay):
         self.best = max((t.value or -1.0 for t in trials if t.state == "done"), default=-1.0)
         self.advance(self.done)
         if trials:
-            self.print_line(
-                f"{self.done} of {self.total} trials are already finished{self._summary}"
-            )
+            self.print_line(f"{self.done} of {self.total} trials are already finished{self._summary}")
 
     def update(self, trial: TrialResult, *, n_splits: int) -> None:
         """Show a finished trial."""

@@ -53,9 +53,7 @@ def page(records: Sequence[Record], *, remarks: Remarks | None = None, diagram: 
         p_value=p_text(table.ranking.p) if table.ranking else "",
         diagram=diagram,
         below=[_entry(e, remarks, "Not explained yet.") for e in table if e.verdict is False],
-        out_of_memory=[
-            _entry(e, remarks) for e in table if e.published and e.published.out_of_memory
-        ],
+        out_of_memory=[_entry(e, remarks) for e in table if e.published and e.published.out_of_memory],
         unfinished=_unfinished(table, cells),
         settings=_settings_table(table, runs),
         environments=environments(runs),
@@ -97,9 +95,7 @@ def _own_table(table: Table, cells: Cells) -> chart.Table | None:
 
 def _matrix_error(records: Iterable[Record]) -> str:
     runs = [run for run in one_per_run(records) if run.done]
-    known = [
-        run.details["compatibility_error"] for run in runs if "compatibility_error" in run.details
-    ]
+    known = [run.details["compatibility_error"] for run in runs if "compatibility_error" in run.details]
     return f"{fmean(known):.3f}" if known else "–"
 
 
@@ -177,12 +173,8 @@ def read_remarks(path: Path) -> Remarks:
     except tomllib.TOMLDecodeError as error:
         raise HeterophilyError(f"{path} is not TOML: {error}") from error
     for model, sentences in remarks.items():
-        if not isinstance(sentences, dict) or not all(
-            isinstance(sentence, str) for sentence in sentences.values()
-        ):
-            raise HeterophilyError(
-                f'{path}: [{model}] must have a line dataset = "sentence" per remark'
-            )
+        if not isinstance(sentences, dict) or not all(isinstance(sentence, str) for sentence in sentences.values()):
+            raise HeterophilyError(f'{path}: [{model}] must have a line dataset = "sentence" per remark')
     return remarks
 
 

@@ -38,11 +38,7 @@ def summary_of(result: SearchResult) -> dict[str, Any]:
         **result.facts,
         "objective": "mean validation accuracy",
         "trials": {s: result.count(s) for s in ("done", "pruned", "failed", "running")},
-        "best": {
-            "trial": result.best.number,
-            "value": result.value,
-            "accuracies": list(result.best.accuracies),
-        },
+        "best": {"trial": result.best.number, "value": result.value, "accuracies": list(result.best.accuracies)},
         "start": {"trial": result.baseline.number, "value": result.baseline.value},
         "preset": result.preset,
         "settings": dict(result.settings),

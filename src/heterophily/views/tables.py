@@ -137,9 +137,7 @@ def _grid(table: Table, datasets: Sequence[str], *, last: bool) -> Grid:
 def _cell(entry: Entry) -> Text:
     style = STYLES.get(entry.position, "" if entry.n else "dim")
     # Marks are in front, so that the digits of a column are aligned.
-    marks = (NOT_WORSE_MARK if entry.not_significantly_worse else "") + PLACES.get(
-        entry.position, ""
-    )
+    marks = (NOT_WORSE_MARK if entry.not_significantly_worse else "") + PLACES.get(entry.position, "")
     text = Text(marks)
     text.append(number(entry), style=style)
     if entry.published is not None:
@@ -165,21 +163,13 @@ def _blocks(table: Table, width: int) -> list[list[str]]:
 
 def to_markdown(table: Table, *, over_datasets: bool = True) -> str:
     """The table as Markdown: best bold, second underlined."""
-    rows = [
-        [_escaped(model), *map(_markdown, table.row(model)), rank_text(table, model)]
-        for model in table.models
-    ]
-    said = [
-        "**Best** and <u>second</u> of each dataset.",
-        *notes(table, over_datasets=over_datasets),
-    ]
+    rows = [[_escaped(model), *map(_markdown, table.row(model)), rank_text(table, model)] for model in table.models]
+    said = ["**Best** and <u>second</u> of each dataset.", *notes(table, over_datasets=over_datasets)]
     grid = markdown_grid(["method", *map(_escaped, table.datasets), "average rank"], rows)
     return "\n".join([*grid, "", *(f"* {sentence}" for sentence in said), ""])
 
 
-def markdown_grid(
-    head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1
-) -> list[str]:
+def markdown_grid(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> list[str]:
     """The lines of a Markdown table: the first columns are words, the others numbers."""
     rule = ["---"] * words + ["---:"] * (len(head) - words)
     return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]
@@ -189,11 +179,7 @@ def _markdown(entry: Entry) -> str:
     text = number(entry)
     text = {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(entry.position, text)
     text += NOT_WORSE_MARK if entry.not_significantly_worse else ""
-    return (
-        f"{text}<br><sub>{published_comparison(entry)}</sub>"
-        if published_comparison(entry)
-        else text
-    )
+    return f"{text}<br><sub>{published_comparison(entry)}</sub>" if published_comparison(entry) else text
 
 
 def _escaped(name: str) -> str:
@@ -206,9 +192,7 @@ def to_csv(table: Table) -> str:
     for entry in table:
         facts = entry.to_dict()
         failed = " ".join(f"{kind}:{count}" for kind, count in (entry.failed or {}).items())
-        rows.append(
-            {**facts, "failed": failed, "average_rank": table.average_ranks.get(entry.model)}
-        )
+        rows.append({**facts, "failed": failed, "average_rank": table.average_ranks.get(entry.model)})
     names = dict.fromkeys(name for row in rows for name in row)
     out = io.StringIO()
     writer = csv.DictWriter(out, list(names), lineterminator="\n", restval="")
@@ -219,9 +203,7 @@ def to_csv(table: Table) -> str:
 
 def to_json(table: Table) -> str:
     """A list with one object per cell."""
-    cells = [
-        {**entry.to_dict(), "average_rank": table.average_ranks.get(entry.model)} for entry in table
-    ]
+    cells = [{**entry.to_dict(), "average_rank": table.average_ranks.get(entry.model)} for entry in table]
     return json.dumps(cells, indent=1, ensure_ascii=False) + "\n"
 
 

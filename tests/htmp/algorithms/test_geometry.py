@@ -148,10 +148,7 @@ def test_relations_divide_both_spaces(random_graph, overlap):
     adjacency = random_graph.symmetric
     found = quadrant_patterns(adjacency, overlap=overlap)
     assert set(found) == {(space, q) for space in ("graph", "latent") for q in range(4)}
-    total = {
-        space: sum(mask(found[space, q]).astype(int) for q in range(4))
-        for space in ("graph", "latent")
-    }
+    total = {space: sum(mask(found[space, q]).astype(int) for q in range(4)) for space in ("graph", "latent")}
     latent = mask(latent_neighbors(embed(adjacency), adjacency.n_entries))
     assert (latent & mask(adjacency)).any()
     assert (total["latent"] == latent).all()

@@ -24,10 +24,7 @@ def parts():
 def chain(pattern, counts, mask, similarity):
     """The equation on full matrices; B is zero outside of the entries."""
     at = pattern.rows.long(), pattern.indices.long()
-    b, theta, s = (
-        torch.zeros(N, M, dtype=torch.double).index_put(at, values)
-        for values in (counts, mask, similarity)
-    )
+    b, theta, s = (torch.zeros(N, M, dtype=torch.double).index_put(at, values) for values in (counts, mask, similarity))
     topology = b * theta / (b * theta).abs().sum(1, keepdim=True).clamp_min(1e-12)
     relation = b * (0.4 * s + 0.7 * topology)
     sums = relation.detach().sum(1, keepdim=True)

@@ -130,9 +130,7 @@ def test_what_cannot_be_is_refused():
         k_hop(edgeless(), 0)
     with pytest.raises(HeterophilyError, match=r"got 1\.5"):
         path_counts(edgeless(), k=1.5)
-    with pytest.raises(
-        HeterophilyError, match='unknown second hop "strikt"; did you mean "strict"'
-    ):
+    with pytest.raises(HeterophilyError, match='unknown second hop "strikt"; did you mean "strict"'):
         second_hop(edgeless(), rule="strikt")
 
 

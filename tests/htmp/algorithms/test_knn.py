@@ -21,9 +21,7 @@ def x(request):
     if request.param == "real":
         values = rng.normal(size=(30, 4))
     else:
-        values = rng.poisson(0.5 if request.param == "counts" else 0.03, size=(30, 12)).astype(
-            float
-        )
+        values = rng.poisson(0.5 if request.param == "counts" else 0.03, size=(30, 12)).astype(float)
     values[[5, 6, 20]] = values[3]
     values[[0, 11]] = 0
     return values.astype(np.float32)
@@ -63,9 +61,7 @@ def naive(x, k, *, binary=False, symmetric=False, pairs="all"):
 
 @pytest.mark.usefixtures("_blocks")
 @pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize(
-    "options", [{}, {"symmetric": True}, {"symmetric": True, "pairs": "ascending"}]
-)
+@pytest.mark.parametrize("options", [{}, {"symmetric": True}, {"symmetric": True, "pairs": "ascending"}])
 def test_the_nearest_are_the_nearest(x, features, binary, options):
     for k in (1, 3, 7, 100):
         found = nearest_features(features, k, binary=binary, **options)
@@ -81,9 +77,7 @@ def test_pairs_of_most_and_least_similar_nodes(x, features):
     pairs, targets = most_and_least_similar(features, count=3)
     cosine = cosines(x, binary=True)
     expected = {
-        (min(i, j), max(i, j))
-        for i in range(len(x))
-        for j in [*ranked(cosine, i)[:3], *ranked(cosine, i, sign=1)[:3]]
+        (min(i, j), max(i, j)) for i in range(len(x)) for j in [*ranked(cosine, i)[:3], *ranked(cosine, i, sign=1)[:3]]
     }
     assert {tuple(pair) for pair in pairs.tolist()} == expected
     assert len(pairs) == len(expected)
@@ -123,25 +117,16 @@ def test_the_approximation_is_exact_if_it_sees_everything(x, features, width, mo
     monkeypatch.setattr(approximate, "CANDIDATES_PER_NEIGHBOR", 100)
     found = nearest_features(features, 3, exact=False)
     exact = nearest_features(features, 3)
-    sums = [
-        m.to_dense().sum(dim=1) for m in (found, exact)
-    ]  # faiss decides which of equal rows is first
+    sums = [m.to_dense().sum(dim=1) for m in (found, exact)]  # faiss decides which of equal rows is first
     torch.testing.assert_close(*sums)
 
 
 def test_without_faiss_a_large_graph_is_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     monkeypatch.setattr(knn, "MIN_APPROXIMATE_NODES", 3)
-    with pytest.raises(
-        HeterophilyError, match=r"4 nodes require faiss; install heterophily\[knn\]"
-    ):
+    with pytest.raises(HeterophilyError, match=r"4 nodes require faiss; install heterophily\[knn\]"):
         nearest_features(torch.ones(4, 2), 1)
-    assert nearest_features(torch.ones(4, 2), 1, exact=True).pattern.indices.tolist() == [
-        1,
-        0,
-        0,
-        0,
-    ]
+    assert nearest_features(torch.ones(4, 2), 1, exact=True).pattern.indices.tolist() == [1, 0, 0, 0]
 
 
 def test_what_cannot_be_is_refused():

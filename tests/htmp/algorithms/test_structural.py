@@ -45,18 +45,11 @@ def transcription(graph, depth, *, duplicates):
     degree = [network.degree(v) for v in range(graph.n_nodes)]
     chosen = Counter(frozenset((v, u)) for v in network for u in choose(v, degree))
     distances = dict(nx.all_pairs_shortest_path_length(network))
-    rings = [
-        {v: [u for u, d in distances[v].items() if d == t] for v in network}
-        for t in range(depth + 1)
-    ]
+    rings = [{v: [u for u, d in distances[v].items() if d == t] for v in network} for t in range(depth + 1)]
     f, result = dict.fromkeys(chosen, 0.0), []
     for ring in rings:
         lists = {v: sorted(Counter(degree[u] for u in ring[v]).items()) for v in network}
-        f = {
-            pair: f[pair] + warp(*(lists[v] for v in pair))
-            for pair in f
-            if all(lists[v] for v in pair)
-        }
+        f = {pair: f[pair] + warp(*(lists[v] for v in pair)) for pair in f if all(lists[v] for v in pair)}
         times, weights = np.zeros((2, graph.n_nodes, graph.n_nodes))
         for pair, distance in f.items():
             for u, v in (tuple(pair), tuple(pair)[::-1]):

@@ -27,10 +27,7 @@ class Squared(Add):
         return super().__call__(messages, heard, w, context).square()
 
 
-PLAIN = CustomMethod(
-    "plain",
-    Architecture(channels=(Ego() * Ones(), Raw() * RowMean()), combine=Add(), head=Head()),
-)
+PLAIN = CustomMethod("plain", Architecture(channels=(Ego() * Ones(), Raw() * RowMean()), combine=Add(), head=Head()))
 
 
 @pytest.fixture

@@ -7,13 +7,7 @@ import pytest
 import torch
 
 from heterophily import Graph, HeterophilyError, build
-from heterophily.htmp.execution.batch import (
-    Batch,
-    SampledMatrix,
-    concatenated_ranges,
-    rows_of,
-    without_replacement,
-)
+from heterophily.htmp.execution.batch import Batch, SampledMatrix, concatenated_ranges, rows_of, without_replacement
 from heterophily.htmp.execution.blockwise import evaluate
 from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fanouts_per_hop
 from heterophily.htmp.guidance import Attention, ChannelInput, Ones, RowMean, SymmetricMean
@@ -138,9 +132,7 @@ def channel_matrix(guidance, hood, seeds, fanout, generator, graph):
     """A' ⊙ B' of drawn rows with the numbers of the whole graph, (N, N)."""
     sample = Sampler(graph, [hood * guidance]).draw(seeds, [fanout], generator)
     context = Context(sample, None, False, None)
-    seen = ChannelInput(
-        hood * guidance, sample.sampled[hood], None, torch.zeros(sample.n_nodes, 2), context
-    )
+    seen = ChannelInput(hood * guidance, sample.sampled[hood], None, torch.zeros(sample.n_nodes, 2), context)
     dense = torch.zeros(N, N)
     operator = guidance.operator(seen, None).to_dense()
     dense[sample.nodes.unsqueeze(1), sample.nodes] = operator
@@ -152,9 +144,7 @@ def channel_matrix(guidance, hood, seeds, fanout, generator, graph):
 def test_drawn_rows_estimate_the_whole_ones_without_bias(guidance, hood):
     graph, seeds = ring(), torch.tensor([0, 5, 14, N - 1])
     whole = guidance.matrix(hood.adjacency(graph)) if guidance != Ones() else hood.adjacency(graph)
-    whole = (
-        whole if hasattr(whole, "to_dense") else whole * torch.ones(whole.n_entries)
-    ).to_dense()
+    whole = (whole if hasattr(whole, "to_dense") else whole * torch.ones(whole.n_entries)).to_dense()
     generator = torch.Generator().manual_seed(0)
     draws = [channel_matrix(guidance, hood, seeds, 1, generator, graph) for _ in range(400)]
     mean, spread = torch.stack(draws).mean(0)[seeds], torch.stack(draws).std(0)[seeds]
@@ -170,15 +160,11 @@ def test_attention_counts_a_drawn_neighbor_for_those_it_stands_for():
     hood, seeds = WithSelf(), torch.tensor([0])
     degree = int(graph.degrees[0])
     sample = Sampler(graph, [hood * Attention()]).draw(seeds, [2], torch.Generator())
-    seen = ChannelInput(
-        hood * Attention(), sample.sampled[hood], None, None, Context(sample, None, False, None)
-    )
+    seen = ChannelInput(hood * Attention(), sample.sampled[hood], None, None, Context(sample, None, False, None))
     zero = torch.zeros(sample.n_nodes)
     share = Attention().softmax_scores(seen, zero, zero)
     own = (sample.sampled[hood].pattern.indices == 0).nonzero().item()
-    expected = torch.full((3,), degree / 2 / (degree + 1)).index_fill_(
-        0, torch.tensor(own), 1 / (degree + 1)
-    )
+    expected = torch.full((3,), degree / 2 / (degree + 1)).index_fill_(0, torch.tensor(own), 1 / (degree + 1))
     torch.testing.assert_close(share, expected)
 
 
@@ -215,9 +201,7 @@ def test_a_sample_holds_seeds_first_and_each_node_once():
 
 def test_parts_that_share_entries_share_the_draw():
     graph = ring()
-    sample = Sampler(graph, [Signed(1) * Ones(), Signed(-1) * Ones()]).draw(
-        torch.tensor([0]), [2], torch.Generator()
-    )
+    sample = Sampler(graph, [Signed(1) * Ones(), Signed(-1) * Ones()]).draw(torch.tensor([0]), [2], torch.Generator())
     assert sample.sampled[Signed(1)] is sample.sampled[Signed(-1)]
 
 
@@ -245,13 +229,7 @@ def test_rows_of_features(sparse):
 
 
 def test_ranges():
-    assert concatenated_ranges(torch.tensor([4, 9, 0]), torch.tensor([2, 0, 3])).tolist() == [
-        4,
-        5,
-        0,
-        1,
-        2,
-    ]
+    assert concatenated_ranges(torch.tensor([4, 9, 0]), torch.tensor([2, 0, 3])).tolist() == [4, 5, 0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,7 @@ Item: TypeAlias = Tensor | Pattern | Matrix
 Stored = TypeVar("Stored", bound=Item)
 
 
-def cached(
-    checksum: str, key: str, compute: Callable[[], Mapping[str, Stored]]
-) -> dict[str, Stored]:
+def cached(checksum: str, key: str, compute: Callable[[], Mapping[str, Stored]]) -> dict[str, Stored]:
     """Return the stored result for a graph and a key, or compute and store it. Results are on the CPU.
 
     If the file cannot be read, the result is computed again. If it cannot be written, the result is not
@@ -53,11 +51,7 @@ def stored_at(checksum: str, key: str) -> Path:
 
 
 def _write(path: Path, items: Mapping[str, Item]) -> None:
-    tensors = {
-        f"{name}.{part}": _copy(tensor)
-        for name, item in items.items()
-        for part, tensor in _parts(item).items()
-    }
+    tensors = {f"{name}.{part}": _copy(tensor) for name, item in items.items() for part, tensor in _parts(item).items()}
     widths = {name: None if isinstance(x, Tensor) else x.shape[1] for name, x in items.items()}
     facts = {"widths": json.dumps(widths)}
     with contextlib.suppress(OSError, SafetensorError):

@@ -21,9 +21,7 @@ N_BISECTIONS = 64  # of the interval that contains ρ
 OVERLAPS = ("both", "latent")
 
 
-def quadrant_patterns(
-    adjacency: Pattern, *, overlap: str = "both", seed: int = 0
-) -> dict[tuple[str, int], Pattern]:
+def quadrant_patterns(adjacency: Pattern, *, overlap: str = "both", seed: int = 0) -> dict[tuple[str, int], Pattern]:
     """Return the pairs of each space, `graph` and `latent`, by quadrant 0, 1, 2, 3.
 
     With overlap `both`, a pair that is an edge and a latent neighbor belongs to both spaces, with `latent`
@@ -50,9 +48,7 @@ def latent_neighbors(positions: Tensor, n_entries: int) -> Pattern:
     """
     if n_entries < 0:
         raise HeterophilyError(f"n_entries must not be negative, got {n_entries}")
-    places, at, sizes = np.unique(
-        positions.cpu().numpy(), axis=0, return_inverse=True, return_counts=True
-    )
+    places, at, sizes = np.unique(positions.cpu().numpy(), axis=0, return_inverse=True, return_counts=True)
     n, n_places = len(at), len(places)
     n_shared = int((sizes**2).sum()) - n
     together = n_shared <= n_entries

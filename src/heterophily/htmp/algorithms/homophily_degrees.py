@@ -36,9 +36,7 @@ def homophily_degrees(
     The inverse row sums r are constants of the gradient, as in the reference implementation.
     """
     weights = (attribute_weight, topology_weight)
-    pair: tuple[Tensor, Tensor] = _HomophilyDegrees.apply(
-        mask, similarity, counts, pattern, weights
-    )
+    pair: tuple[Tensor, Tensor] = _HomophilyDegrees.apply(mask, similarity, counts, pattern, weights)
     return pair
 
 

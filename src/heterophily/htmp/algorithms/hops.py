@@ -108,9 +108,7 @@ def row_blocks(sizes: Array, limit: int | None = None) -> Iterator[slice]:
     ends = np.concatenate([[0], np.cumsum(sizes)])
     start = 0
     while start < len(sizes):
-        fitting = (
-            int(np.searchsorted(ends, ends[start] + (limit or MAX_BLOCK_ENTRIES), side="right")) - 1
-        )
+        fitting = int(np.searchsorted(ends, ends[start] + (limit or MAX_BLOCK_ENTRIES), side="right")) - 1
         stop = max(fitting, start + 1)
         yield slice(start, stop)
         start = stop

@@ -60,9 +60,7 @@ def exact_neighbors(unit: Rows, k: int) -> Triples:
     return _join(_top(s, rows, k) for rows, s in similarities(unit, np.arange(unit.shape[0])))
 
 
-def most_and_least_similar(
-    features: Features, *, count: int = 5, seed: int = 0
-) -> tuple[Tensor, Tensor]:
+def most_and_least_similar(features: Features, *, count: int = 5, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Return pairs i < j (P, 2) of each node with its most and its least similar nodes, and cos (P,).
 
     Features are binarized, and similarities of zero are included (the self-supervision of SimP-GCN). With

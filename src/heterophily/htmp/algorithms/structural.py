@@ -23,9 +23,7 @@ from heterophily.htmp.algorithms.hops import ring_blocks
 from heterophily.htmp.algorithms.warping import warping_distances
 
 
-def structural_relations(
-    adjacency: Pattern, *, depth: int = 2, duplicates: bool = False
-) -> list[Matrix]:
+def structural_relations(adjacency: Pattern, *, depth: int = 2, duplicates: bool = False) -> list[Matrix]:
     """Return, for t = 0, ..., depth, the matrix with ω_t(u→v) in row v (the receiver) and column u.
 
     With `duplicates`, a pair that both ends selected is stored twice, as in the authors' multigraph. Such a

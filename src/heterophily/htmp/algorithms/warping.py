@@ -59,9 +59,7 @@ def _gathered(lists: sp.csr_array, degrees: IntArray, rows: IntArray) -> FloatAr
     return np.stack([degree, 1 / degree, lists.data[at]]).astype(np.float32)
 
 
-def _warp(
-    long: FloatArray, short: FloatArray, lengths: IntArray, band: int
-) -> tuple[FloatArray, FloatArray]:
+def _warp(long: FloatArray, short: FloatArray, lengths: IntArray, band: int) -> tuple[FloatArray, FloatArray]:
     """Return D at the last entries of both lists, and the minimum of D at the edges of the band, (P,)."""
     n, m, reversed_short = long.shape[1], short.shape[1], short[:, ::-1]
     before, last, cost, spare = np.full((4, n + 2, len(lengths)), np.inf, dtype=np.float32)

@@ -156,9 +156,7 @@ class Batch(Graph):
         """Return a sampled neighborhood, or a value of this batch that is computed once."""
         return self.sampled[key] if key in self.sampled else super().cached(key, compute)
 
-    def with_virtual_nodes(
-        self, features: Callable[[], Features], rows: Tensor, labels: Tensor
-    ) -> "Batch":
+    def with_virtual_nodes(self, features: Callable[[], Features], rows: Tensor, labels: Tensor) -> "Batch":
         """Return the batch with virtual nodes, with features `rows`, after its nodes."""
         sampled = {key: matrix.with_empty_rows(len(rows)) for key, matrix in self.sampled.items()}
         return Batch(
@@ -188,9 +186,7 @@ def global_node_ids(graph: Graph) -> Tensor | None:
     return graph.nodes.to(graph.labels.device) if isinstance(graph, Batch) else None
 
 
-def with_virtual_nodes(
-    graph: Graph, features: Callable[[], Features], rows: Tensor, labels: Tensor
-) -> Graph:
+def with_virtual_nodes(graph: Graph, features: Callable[[], Features], rows: Tensor, labels: Tensor) -> Graph:
     """Return the symmetrized graph with virtual nodes, which have no neighbors, after its nodes."""
     edges = graph.symmetric
     tail = edges.indptr[-1:].expand(len(rows))
@@ -253,9 +249,7 @@ def pad(values: Tensor, count: int) -> Tensor:
 def pad_pattern(pattern: Pattern, count: int, *, columns_are_batch_nodes: bool) -> Pattern:
     """Append `count` empty rows, and columns if the columns are the nodes of the batch."""
     indptr = torch.cat([pattern.indptr, pattern.indptr[-1:].expand(count)])
-    return Pattern(
-        indptr, pattern.indices, pattern.n_columns + (count if columns_are_batch_nodes else 0)
-    )
+    return Pattern(indptr, pattern.indices, pattern.n_columns + (count if columns_are_batch_nodes else 0))
 
 
 def _empty(n: int) -> Pattern:

@@ -19,9 +19,7 @@ def apply_operators(operators: Sequence[Operator], states: Sequence[Tensor]) -> 
     for i, matrix in enumerate(matrices):
         if i in products or not isinstance(matrix, Matrix | Pattern):
             continue
-        group = [
-            j for j in range(i, len(matrices)) if matrices[j] is matrix and states[j].dim() == 2
-        ]
+        group = [j for j in range(i, len(matrices)) if matrices[j] is matrix and states[j].dim() == 2]
         if len(group) > 1:
             product = matrix @ torch.cat([states[j] for j in group], dim=1)
             parts = product.split([states[j].shape[1] for j in group], dim=1)

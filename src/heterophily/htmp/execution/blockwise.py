@@ -58,12 +58,7 @@ class _BlockwiseForward:
     """One pass over a graph on the CPU; blocks are moved to the device of the network."""
 
     def __init__(self, network: Network, graph: Graph, block: int) -> None:
-        self.network, self.architecture, self.graph, self.block = (
-            network,
-            network.architecture,
-            graph,
-            block,
-        )
+        self.network, self.architecture, self.graph, self.block = (network, network.architecture, graph, block)
         self.n_virtual = sum(state.n_virtual for state in network.states)
         self.device = next(network.parameters()).device
         self.alone = Sampler(graph, ())
@@ -77,9 +72,7 @@ class _BlockwiseForward:
         def finish(nodes: Tensor) -> list[Tensor]:
             context = self._open(self.alone, nodes, with_features=any(s[0] is None for s in stacks))
             fused = [
-                architecture.fuse(
-                    [cast("Tensor", self._at(z, nodes, context)) for z in s], network.fuse
-                )
+                architecture.fuse([cast("Tensor", self._at(z, nodes, context)) for z in s], network.fuse)
                 for s in stacks
             ]
             z = fused[0]
@@ -110,9 +103,7 @@ class _BlockwiseForward:
 
         return self._everywhere(self.nodes, encode)[0]
 
-    def _advance(
-        self, progress: _StackProgress, layer: Layer, number: int, sampler: Sampler
-    ) -> None:
+    def _advance(self, progress: _StackProgress, layer: Layer, number: int, sampler: Sampler) -> None:
         """Compute Z^l from Z^(l-1)."""
         messages = self._messages(progress, layer, number)
         uses_inputs = any(channel.guidance.depends_on == "inputs" for channel in layer.channels)
@@ -125,27 +116,19 @@ class _BlockwiseForward:
             if uses_inputs:
                 inputs = self._inputs(progress, senders, near, layer)
             rows = self._rows(senders)
-            ends = torch.cat(
-                [torch.arange(len(nodes)), len(senders) + torch.arange(self.n_virtual)]
-            )
-            sums = layer.aggregate(
-                inputs, [u(rows) for u in messages], near, rows=ends.to(self.device)
-            )
+            ends = torch.cat([torch.arange(len(nodes)), len(senders) + torch.arange(self.n_virtual)])
+            sums = layer.aggregate(inputs, [u(rows) for u in messages], near, rows=ends.to(self.device))
             context = self._open(self.alone, nodes, number, with_features=progress.uses_x)
             first_input = self._inputs(progress, nodes, context, layer)[0]
             z = layer.update(sums, first_input, context)
-            carried_keys[:] = [
-                key for key in self.architecture.carried_keys if key in context.carry
-            ]
+            carried_keys[:] = [key for key in self.architecture.carried_keys if key in context.carry]
             return [z, *(context.carry[key] for key in carried_keys)]
 
         values = self._everywhere(self._row_blocks(sampler), aggregate)
         progress.previous = values[0]
         progress.carried = dict(zip(carried_keys, values[1:], strict=True))
 
-    def _messages(
-        self, progress: _StackProgress, layer: Layer, number: int
-    ) -> list[Callable[[Tensor], Tensor]]:
+    def _messages(self, progress: _StackProgress, layer: Layer, number: int) -> list[Callable[[Tensor], Tensor]]:
         """Return U_r of each channel as a function of rows; constant if the rows are not nodes."""
         constant: dict[int, Tensor] = {}
         slots: list[int] = []
@@ -170,9 +153,7 @@ class _BlockwiseForward:
 
         return [rows_of(r if r in constant else slots[r]) for r in range(len(slots))]
 
-    def _open(
-        self, sampler: Sampler, nodes: Tensor, number: int = 0, *, with_features: bool = True
-    ) -> Context:
+    def _open(self, sampler: Sampler, nodes: Tensor, number: int = 0, *, with_features: bool = True) -> Context:
         """Return the context of a block with all neighbors of its nodes."""
         fanouts = [None] * sampler.power
         sample = sampler.draw(nodes, fanouts, n_inputs=len(nodes)).to(self.device)
@@ -180,9 +161,7 @@ class _BlockwiseForward:
         context.layer = number
         return context
 
-    def _inputs(
-        self, progress: _StackProgress, nodes: Tensor, context: Context, layer: Layer
-    ) -> list[Features | None]:
+    def _inputs(self, progress: _StackProgress, nodes: Tensor, context: Context, layer: Layer) -> list[Features | None]:
         """Return the inputs of the channels of a layer at some nodes."""
         context.initial = self._at(progress.initial, nodes, context)
         context.carry |= {key: self._at(z, nodes, context) for key, z in progress.carried.items()}
@@ -205,9 +184,7 @@ class _BlockwiseForward:
         blocks = row_blocks(sizes.numpy(), self.block)
         return [torch.arange(rows.start, rows.stop) for rows in blocks]
 
-    def _everywhere(
-        self, blocks: Iterable[Tensor], compute: Callable[[Tensor], Sequence[Tensor]]
-    ) -> list[Tensor]:
+    def _everywhere(self, blocks: Iterable[Tensor], compute: Callable[[Tensor], Sequence[Tensor]]) -> list[Tensor]:
         """Return the results of `compute` for all real nodes, followed by the virtual nodes."""
         n = self.graph.n_nodes
         values: list[Tensor] = []

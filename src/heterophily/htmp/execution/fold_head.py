@@ -21,10 +21,7 @@ from heterophily.htmp.network import Network
 from heterophily.htmp.parts import Context
 from heterophily.htmp.transform import Linear
 
-FOLDED_WEIGHTS = (
-    "transform.*",
-    "combine.b",
-)  # weights of a linear layer whose columns the head reads
+FOLDED_WEIGHTS = ("transform.*", "combine.b")  # weights of a linear layer whose columns the head reads
 
 
 class FoldedNetwork(Network):
@@ -59,10 +56,7 @@ def folded_weights(network: Network) -> dict[str, Tensor]:
         if any(fnmatch(name, f"{last}.{pattern}") for pattern in FOLDED_WEIGHTS)
     }
     weight = head.weight
-    return {
-        **folded,
-        "head.weight": torch.eye(weight.shape[1], dtype=weight.dtype, device=weight.device),
-    }
+    return {**folded, "head.weight": torch.eye(weight.shape[1], dtype=weight.dtype, device=weight.device)}
 
 
 def can_fold_head(method: Method) -> bool:
@@ -76,8 +70,7 @@ def can_fold_head(method: Method) -> bool:
         any(state.adds_virtual_nodes for state in architecture.states),
     )
     relu = not architecture.linear_last_layer and (
-        architecture.message_activation != "none"
-        or any(c.activation for c in architecture.channels)
+        architecture.message_activation != "none" or any(c.activation for c in architecture.channels)
     )
     return (
         architecture.head is not None

@@ -37,11 +37,7 @@ def training_equals_evaluation(network: Network, graph: Graph) -> bool:
 def n_reusable_layers(network: Network, graph: Graph) -> int:
     """Return the number of layers of a training pass that equal those of the preceding evaluation."""
     architecture, n = network.architecture, network.n_layers
-    if (
-        not _is_comparable(network, graph)
-        or architecture.separate_networks
-        or architecture.carried_keys
-    ):
+    if not _is_comparable(network, graph) or architecture.separate_networks or architecture.carried_keys:
         return 0
     with torch.no_grad():
         before = torch.get_rng_state()
@@ -49,10 +45,7 @@ def n_reusable_layers(network: Network, graph: Graph) -> int:
         evaluation = start_pass(network.eval(), graph, n).outputs[0]
         torch.set_rng_state(before)
         pairs = zip(training, evaluation, strict=True)
-        equal = [
-            a is b or (isinstance(a, Tensor) and isinstance(b, Tensor) and torch.equal(a, b))
-            for a, b in pairs
-        ]
+        equal = [a is b or (isinstance(a, Tensor) and isinstance(b, Tensor) and torch.equal(a, b)) for a, b in pairs]
         shared = [*equal, False].index(False) - 1
         if shared < 1:
             return 0

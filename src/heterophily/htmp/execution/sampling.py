@@ -54,9 +54,7 @@ class Relation:
         """PyTorch Geometric's sampler of this neighborhood; None if it is not installed."""
         return compiled_sampler(self.rows.pattern)
 
-    def draw(
-        self, nodes: Tensor, fanout: Fanout, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def draw(self, nodes: Tensor, fanout: Fanout, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Return sampled entries row by row, their number per row, and the weight d/k of each entry."""
         if fanout is None:
             entries, counts = self.rows.all_of(nodes)
@@ -70,9 +68,7 @@ class Relation:
         offsets = counts.cumsum(0) - counts
         entries = torch.empty(int(counts.sum()), dtype=torch.long)
         sampling_weight = torch.ones(len(entries))
-        entries[concatenated_ranges(offsets[~many], counts[~many])] = concatenated_ranges(
-            starts[~many], counts[~many]
-        )
+        entries[concatenated_ranges(offsets[~many], counts[~many])] = concatenated_ranges(starts[~many], counts[~many])
         if bool(many.any()):
             place = offsets[many].unsqueeze(1) + torch.arange(fanout)
             entries[place] = self._choose(nodes, starts, own, others, many, fanout, generator)
@@ -103,9 +99,7 @@ class Relation:
 class Sampler:
     """Samples batches for an architecture from a graph, which stays on the CPU."""
 
-    def __init__(
-        self, graph: Graph, channels: Sequence[Channel], structure: Neighborhood | None = None
-    ) -> None:
+    def __init__(self, graph: Graph, channels: Sequence[Channel], structure: Neighborhood | None = None) -> None:
         self.graph = graph
         heard = [c.neighborhood for c in channels if c.input != "nodes" and c.neighborhood.sampled]
         hoods = [c.neighborhood for c in channels if c.input == "nodes"]
@@ -147,9 +141,7 @@ class Sampler:
         every = torch.cat(nodes)
         drawn: dict[Hashable, SampledMatrix] = {}
         for relation, hops in zip(self.relations, found, strict=True):
-            matrix = self._matrix(
-                relation, every, hops, whole=all(fanout is None for fanout in fanouts)
-            )
+            matrix = self._matrix(relation, every, hops, whole=all(fanout is None for fanout in fanouts))
             drawn |= dict.fromkeys(relation.keys, matrix)
         self._place[every] = -1
         for relation in self.structures:
@@ -174,12 +166,7 @@ class Sampler:
         return fresh
 
     def _matrix(
-        self,
-        relation: Relation,
-        nodes: Tensor,
-        hops: Sequence[tuple[Tensor, Tensor, Tensor]],
-        *,
-        whole: bool,
+        self, relation: Relation, nodes: Tensor, hops: Sequence[tuple[Tensor, Tensor, Tensor]], *, whole: bool
     ) -> SampledMatrix:
         """Return A' on all nodes; nodes of the last hop have no neighbors."""
         none = torch.zeros(0, dtype=torch.long)

@@ -41,20 +41,13 @@ class CMGNN(Method):
     """
 
     name, title = "cmgnn", "CMGNN"
-    paper = (
-        "Zheng et al., Revisiting the message passing in heterophilous graph neural networks, 2024"
-    )
+    paper = "Zheng et al., Revisiting the message passing in heterophilous graph neural networks, 2024"
 
-    structure: Annotated[
-        bool, Choice(False, True), "Use the adjacency matrix as an additional input."
-    ] = False
-    relu_first: Annotated[
-        bool, Choice(False, True), "Apply the ReLU before aggregation instead of after it."
-    ] = True
+    structure: Annotated[bool, Choice(False, True), "Use the adjacency matrix as an additional input."] = False
+    relu_first: Annotated[bool, Choice(False, True), "Apply the ReLU before aggregation instead of after it."] = True
     discrimination_weight: Annotated[float, Choice(0.0, 0.01, 0.1, 1.0, 10.0)] = 0.01
     supplementary_labels: Annotated[
-        Literal["predicted", "masked", "true"],
-        "Labels with which training nodes weight the prototypes.",
+        Literal["predicted", "masked", "true"], "Labels with which training nodes weight the prototypes."
     ] = "predicted"
     masked_fraction: Annotated[
         float, Bounds(gt=0, le=1), "Fraction of training nodes that `masked` hides per step."
@@ -70,9 +63,7 @@ class CMGNN(Method):
     dropout: Annotated[DropoutRate, Range(0.0, 0.9)] = 0.5
     feature_norm: Annotated[FeatureNorm, Choice("none", "l1", "l2")] = "none"
     learning_rate: Annotated[PositiveFloat, Choice(0.001, 0.005, 0.01, 0.05)] = 0.01
-    weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 1e-7, 5e-7, 1e-6, 5e-6, 5e-5, 5e-4)] = (
-        5e-6
-    )
+    weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 1e-7, 5e-7, 1e-6, 5e-6, 5e-5, 5e-4)] = 5e-6
     patience: Annotated[PositiveInt, Choice(200, 400)] = 200
 
     @override
@@ -121,21 +112,15 @@ class CMGNN(Method):
             {"pseudo_labels": "training"},
         ),
         Deviation(
-            "Dropout applies to features and structure once. In the reference implementation it applies "
-            "twice.",
+            "Dropout applies to features and structure once. In the reference implementation it applies twice.",
             {"structure_dropout": "double"},
         ),
         Deviation(
-            "The reference implementation computes the cross-entropy of probabilities.",
-            {"loss": "ce_of_probabilities"},
+            "The reference implementation computes the cross-entropy of probabilities.", {"loss": "ce_of_probabilities"}
         ),
+        Deviation("The rows of the estimated matrix are normalized once more, as in the reference implementation."),
         Deviation(
-            "The rows of the estimated matrix are normalized once more, as in the reference "
-            "implementation."
-        ),
-        Deviation(
-            "The discrimination loss is a mean over pairs, as in the reference implementation. The paper "
-            "writes a sum."
+            "The discrimination loss is a mean over pairs, as in the reference implementation. The paper writes a sum."
         ),
         Deviation("A degree of 0 is treated as 1, as in the reference implementation."),
     )
@@ -148,14 +133,8 @@ def ablation_variants(method: CMGNN) -> dict[str, Method]:
     states = full.states if method.discrimination_weight else ()
     two = {"channels": full.channels[:2]}
     changes: dict[str, dict[str, object]] = {
-        "without supplementary messages": {
-            **two,
-            "states": states,
-            "losses": full.losses if states else (),
-        },
+        "without supplementary messages": {**two, "states": states, "losses": full.losses if states else ()},
         "without discrimination loss": {"losses": ()},
         "without both": {**two, "losses": (), "states": ()},
     }
-    return {
-        variant: replace_architecture(method, variant, **each) for variant, each in changes.items()
-    }
+    return {variant: replace_architecture(method, variant, **each) for variant, each in changes.items()}

@@ -113,10 +113,7 @@ class Discrimination(AuxiliaryLoss):
         if not self.weight:
             return torch.zeros((), device=nodes.device)
         k = context.n_virtual
-        desired = (
-            context.state(CompatibilityState).compatibility
-            @ cast("Tensor", context.representation)[-k:]
-        )
+        desired = context.state(CompatibilityState).compatibility @ cast("Tensor", context.representation)[-k:]
         unit = F.normalize(desired, dim=1)
         similarities = unit @ unit.T
         mean = (similarities.sum() - similarities.diagonal().sum()) / (k * (k - 1))
@@ -155,17 +152,11 @@ class DegreeGatedSum(Combine[DegreeGatedSumWeights]):
 
     @override
     def __call__(
-        self,
-        messages: Messages,
-        inputs: Features | None,
-        w: DegreeGatedSumWeights,
-        context: Context,
+        self, messages: Messages, inputs: Features | None, w: DegreeGatedSumWeights, context: Context
     ) -> Tensor:
         attend, last = w.attend.weight[:-1], w.attend.weight[-1]
         # The column d of [Z_1 ‖ .. ‖ d] meets the last row of W_att: d ⊗ last, turned.
-        offset = torch.addcmul(
-            w.attend.bias.unsqueeze(1), last.unsqueeze(1), degree_column(context).T
-        )
+        offset = torch.addcmul(w.attend.bias.unsqueeze(1), last.unsqueeze(1), degree_column(context).T)
         state, alpha = gated_sum(messages, attend, w.mix.weight, offset=offset, bias=w.mix.bias)
         context.add_aux_output("alpha", alpha)
         return state
@@ -227,9 +218,7 @@ class FeaturesAndStructure(Encoder[FeaturesAndStructureWeights]):
     def weights(self, size: Sizes) -> FeaturesAndStructureWeights:
         d = size.d_out
         structure = Dense(size.n_nodes + 1, d)
-        return FeaturesAndStructureWeights(
-            features=Dense(size.d_in, d), structure=structure, both=Dense(2 * d, d)
-        )
+        return FeaturesAndStructureWeights(features=Dense(size.d_in, d), structure=structure, both=Dense(2 * d, d))
 
     @override
     def __call__(self, x: Features, w: FeaturesAndStructureWeights, context: Context) -> Tensor:

@@ -22,12 +22,7 @@ from heterophily.core.compatibility import degree_weights, estimated_compatibili
 from heterophily.core.errors import HeterophilyError, check_option
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix
-from heterophily.htmp.execution.batch import (
-    Batch,
-    full_graph_of,
-    global_node_ids,
-    with_virtual_nodes,
-)
+from heterophily.htmp.execution.batch import Batch, full_graph_of, global_node_ids, with_virtual_nodes
 from heterophily.htmp.parts import Context
 from heterophily.htmp.state import State, StatePart
 
@@ -85,9 +80,7 @@ class CompatibilityEstimate(StatePart):
         check_option("degree_weight", self.degree_weight, ("three_branches", "overwritten"))
         check_option("pseudo_labels", self.pseudo_labels, ("evaluation", "training"))
         if not 0 < self.masked_fraction <= 1:
-            raise HeterophilyError(
-                f"masked_fraction must be above 0 and at most 1, got {self.masked_fraction}"
-            )
+            raise HeterophilyError(f"masked_fraction must be above 0 and at most 1, got {self.masked_fraction}")
 
     @property
     def full_graph_reason(self) -> str:  # type: ignore[override]
@@ -130,9 +123,7 @@ class CompatibilityState(State):
         self._extended = self._adapted = None
 
     @override
-    def initialize(
-        self, network: "Network", graph: Graph, nodes: Tensor, *, block: int | None = None
-    ) -> None:
+    def initialize(self, network: "Network", graph: Graph, nodes: Tensor, *, block: int | None = None) -> None:
         rule = str(self.part.prototype_index)
         prototypes = (
             prototype_features(network.input(graph), graph, nodes, rule=rule)
@@ -196,9 +187,7 @@ class CompatibilityState(State):
         weights = self.prototype_weights(masked, nodes)
         context.carry |= {"masked": masked, "prototype_weights": weights}
 
-    def prototype_weights(
-        self, masked: Tensor | None = None, nodes: Tensor | None = None
-    ) -> Tensor:
+    def prototype_weights(self, masked: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:
         """Return norm1([Ĉ; I] M̂), (N + K, K), or the rows of some nodes.
 
         If there are masked nodes, the other training nodes use their true labels.
@@ -246,9 +235,7 @@ def prototype_features(x: Features, graph: Graph, nodes: Tensor, *, rule: str) -
     return (x.T @ rows.T).T.contiguous() if isinstance(x, Matrix) else rows @ x
 
 
-def blockwise_prototypes(
-    network: "Network", graph: Graph, nodes: Tensor, *, rule: str, block: int
-) -> Tensor:
+def blockwise_prototypes(network: "Network", graph: Graph, nodes: Tensor, *, rule: str, block: int) -> Tensor:
     """Return X_ptt, computed from at most `block` rows of X at a time, in double precision."""
     members, classes = prototype_members(graph, nodes, rule=rule)
     sums = torch.zeros(graph.n_classes, graph.n_features, dtype=torch.double)

@@ -19,13 +19,7 @@ from heterophily.core.types import Json
 from heterophily.data import published as paper
 from heterophily.views.page import panels
 from heterophily.views.page.commands import custom_note, full_command
-from heterophily.views.page.data import (
-    Results,
-    environments,
-    key_numbers,
-    load_results,
-    to_json_value,
-)
+from heterophily.views.page.data import Results, environments, key_numbers, load_results, to_json_value
 from heterophily.views.plotly import draw_chart
 from heterophily.views.tables import notes
 
@@ -160,13 +154,7 @@ def plotly_script() -> str:
 @cache
 def _environment() -> Environment:
     loader = PackageLoader("heterophily.views.page", "templates")
-    return Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _part(name: str) -> str:
@@ -177,9 +165,7 @@ def _part(name: str) -> str:
 def check_name(path: Path | str) -> None:
     """Refuse a name that a browser would not open as a page."""
     if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise HeterophilyError(
-            f"a report ends in .html, got {Path(path).name!r}; change the ending"
-        )
+        raise HeterophilyError(f"a report ends in .html, got {Path(path).name!r}; change the ending")
 
 
 def write_page(text: str, path: Path | str) -> Path:

@@ -62,9 +62,7 @@ class Results:
         return filter_rows(self.studies.get(name, []), dataset=dataset)
 
 
-def load_results(
-    source: Path | str, *, studies: Path | str | None = None, measure: bool = True
-) -> Results:
+def load_results(source: Path | str, *, studies: Path | str | None = None, measure: bool = True) -> Results:
     """Read records, tidy study data where there is any, and measure the graphs whose files are here."""
     records = read_records(source)
     table = build_table(records, against=True)
@@ -82,9 +80,7 @@ def load_results(
 def _studies_folder(source: Path, studies: Path | str | None) -> Path | None:
     if studies is not None:
         if not Path(studies).is_dir():
-            raise HeterophilyError(
-                f"no folder of studies at {studies}; `heterophily study` makes one"
-            )
+            raise HeterophilyError(f"no folder of studies at {studies}; `heterophily study` makes one")
         return Path(studies)
     default = (source if source.is_dir() else source.parent) / "studies"
     return default if default.is_dir() else None
@@ -145,11 +141,7 @@ def times_of(results: Results, dataset: str) -> tuple[dict[str, tuple[float, flo
     points = {}
     for model, score in scores.items():
         runs = [r for r in results.cells[model, dataset] if r.done]
-        times = [
-            float(r.run["milliseconds_per_epoch"])
-            for r in runs
-            if r.run.get("milliseconds_per_epoch")
-        ]
+        times = [float(r.run["milliseconds_per_epoch"]) for r in runs if r.run.get("milliseconds_per_epoch")]
         if times:
             points[model] = (fmean(times), score)
     return points, "Times are those of the runs, which may have shared the machine with others."
@@ -167,10 +159,7 @@ def matrix_charts(results: Results, dataset: str) -> list[Chart]:
     found += _record_estimates(results, dataset, names)
     first = {chart.title: chart for chart in reversed(found)}
     order = ("Observed", "Estimated", "Desired")
-    ordered = sorted(
-        dict.fromkeys(chart.title for chart in found),
-        key=lambda title: order.index(title.split()[0]),
-    )
+    ordered = sorted(dict.fromkeys(chart.title for chart in found), key=lambda title: order.index(title.split()[0]))
     return _same_colors([first[title] for title in ordered])
 
 
@@ -185,8 +174,7 @@ def _same_colors(charts: Sequence[Chart]) -> list[Chart]:
     peak = max((v or 0.0 for c in shares for row in c.marks[0].values for v in row), default=1.0)
     limits = (0.0, peak or 1.0)
     return [
-        replace(chart, marks=[replace(chart.marks[0], limits=limits)]) if chart in shares else chart
-        for chart in charts
+        replace(chart, marks=[replace(chart.marks[0], limits=limits)]) if chart in shares else chart for chart in charts
     ]
 
 
@@ -195,9 +183,7 @@ def _record_estimates(results: Results, dataset: str, names: Sequence[str]) -> l
     found = []
     for model in results.table.models:
         runs = results.cells.get((model, dataset), ())
-        known = [
-            r.details["compatibility"] for r in runs if r.done and "compatibility" in r.details
-        ]
+        known = [r.details["compatibility"] for r in runs if r.done and "compatibility" in r.details]
         if known:
             mean = np.mean(known, axis=0)
             numbers = [str(i) for i in range(len(mean))]
@@ -213,9 +199,7 @@ def key_numbers(results: Results) -> list[tuple[str, str]]:
     compared = [entry for entry in table if entry.verdict is not None]
     facts = [
         (f"{len(done):,}", _plural("finished run", len(done))),
-        (f"{hours:,.1f}", "hours of computing")
-        if hours >= 1
-        else (f"{60 * hours:.1f}", "minutes of computing"),
+        (f"{hours:,.1f}", "hours of computing") if hours >= 1 else (f"{60 * hours:.1f}", "minutes of computing"),
     ]
     failed = len(results.runs) - len(done)
     if failed:

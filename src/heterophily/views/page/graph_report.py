@@ -19,9 +19,7 @@ from heterophily.views.page.commands import settings_words
 from heterophily.views.page.panels import Section
 
 
-def write_diagnosis(
-    diagnosis: Diagnosis, out: Path | str, *, source: str, nodes: Path | str | None = None
-) -> Path:
+def write_diagnosis(diagnosis: Diagnosis, out: Path | str, *, source: str, nodes: Path | str | None = None) -> Path:
     """Write the report of a diagnosis of the graph at `source`, with its table of `nodes`; its path."""
     sections = [Section(CLASSES, diagnosis.charts)]
     words = ["heterophily", "diagnose", source, *_table(nodes), "--report", "report.html"]
@@ -32,13 +30,7 @@ def _table(nodes: Path | str | None) -> list[str]:
     return [] if nodes is None else ["--nodes", str(nodes)]
 
 
-def write_fit(
-    fitted: NodeClassifier,
-    graph: Graph,
-    out: Path | str,
-    *,
-    command: str,
-) -> Path:
+def write_fit(fitted: NodeClassifier, graph: Graph, out: Path | str, *, command: str) -> Path:
     """Write the report of a fit, with the command that gave it; its path."""
     try:
         diagnosis = diagnose(graph)
@@ -158,11 +150,7 @@ def _changed_settings(fitted: NodeClassifier) -> dict[str, Value]:
 def _batches(fitted: NodeClassifier) -> list[str]:
     if fitted.batch_size is None:
         return []
-    drawn = (
-        fitted.neighbors
-        if isinstance(fitted.neighbors, str)
-        else ",".join(map(str, fitted.neighbors))
-    )
+    drawn = fitted.neighbors if isinstance(fitted.neighbors, str) else ",".join(map(str, fitted.neighbors))
     return ["--batch-size", str(fitted.batch_size), "--neighbors", drawn]
 
 

@@ -70,11 +70,7 @@ def _cell(entry: Entry) -> dict[str, object]:
         "place": entry.position,
         "level": NOT_WORSE_MARK if entry.not_significantly_worse else "",
         "exists": bool(entry.n or entry.failed),
-        "paper": ""
-        if published is None
-        else "OOM"
-        if published.mean is None
-        else f"{published.mean:.2f}",
+        "paper": "" if published is None else "OOM" if published.mean is None else f"{published.mean:.2f}",
         "difference": "" if entry.difference is None else signed(entry.difference),
         "verdict": entry.verdict,
     }
@@ -104,10 +100,7 @@ def sections(results: Results, dataset: str) -> list[Section]:
     """Return the charts of a dataset under their headings."""
     curves, caption = data.curves_of(results, dataset)
     points, source = data.times_of(results, dataset)
-    costs = (
-        charts.accuracy_chart(results.table.column(dataset)),
-        charts.cost_chart(points, source=source),
-    )
+    costs = (charts.accuracy_chart(results.table.column(dataset)), charts.cost_chart(points, source=source))
     found = {
         COST: [chart for chart in costs if chart is not None],
         CLASSES: data.matrix_charts(results, dataset),
@@ -131,10 +124,7 @@ def study_sections(results: Results) -> list[Section]:
 
 def method_row(results: Results, entry: Entry) -> dict[str, object]:
     """A method on a dataset: its scores, cost, settings, runs and command."""
-    runs = sorted(
-        results.cells.get((entry.model, entry.dataset), ()),
-        key=lambda r: (r.split.zfill(9), r.seed),
-    )
+    runs = sorted(results.cells.get((entry.model, entry.dataset), ()), key=lambda r: (r.split.zfill(9), r.seed))
     done = [run for run in runs if run.done]
     first = (done or runs)[0] if runs else None
     return {
@@ -228,10 +218,7 @@ def meters(graph: Diagnosis) -> list[Gauge]:
         "Node homophily": (h.node, "mean share of neighbors of the same class"),
         "Class-insensitive": (h.class_insensitive, "the same, corrected for the sizes of classes"),
         "Adjusted": (h.adjusted, "0 for random edges, 1 for perfect homophily"),
-        "Label informativeness": (
-            h.label_informativeness,
-            "information of one neighbor about a label",
-        ),
+        "Label informativeness": (h.label_informativeness, "information of one neighbor about a label"),
         "Discriminability": (graph.discriminability, "0 if all classes have the same neighbors"),
         "Overlap": (graph.mean_overlap, "of the neighborhoods of two classes"),
         "From neighbors": (graph.neighborhood_accuracy, "accuracy from classes of neighbors"),
