@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import median
 
 SOURCE = Path(__file__).parents[1] / "src" / "heterophily"
-# The redesign is under way, and old and new code coexist. The goals are 6, 18, 45, 350, 18,000, and 160.
+# Upper limits. Lower the last two when the code shrinks; the goals are 18,000 lines in 160 files.
 LIMITS = {
     "median lines per function": 6,
     "90th percentile of lines per function": 18,
-    "lines of the longest function": 56,
-    "lines of the longest file": 480,
-    "lines": 25_500,
-    "files": 195,
+    "lines of the longest function": 45,
+    "lines of the longest file": 350,
+    "lines": 24_600,
+    "files": 184,
 }
 
 

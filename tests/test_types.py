@@ -4,15 +4,25 @@ Run `python tests/test_types.py` to print the number of uses per file.
 """
 
 import ast
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 SOURCE = Path(__file__).parents[1] / "src" / "heterophily"
-# The present number of uses per package, which must not grow. The goal is at most 40 in total.
-LIMITS = {"commands": 2, "core": 1, "data": 1, "htmp": 10, "runs": 2, "search": 28, "studies": 10, "views": 1}
+# Uses of `Any` by file. At most 40 in total: values that third-party libraries, users' parts, or pickles determine.
+ALLOWED = {
+    "commands/study.py": 2,
+    "core/types.py": 1,
+    "data/pickles.py": 1,
+    "htmp/execution/batch.py": 3,
+    "htmp/execution/sampling.py": 1,
+    "htmp/network.py": 1,
+    "htmp/parts.py": 5,
+    "search/journal.py": 1,
+    "studies/__init__.py": 1,
+    "studies/desired.py": 4,
+    "studies/tidy.py": 5,
+    "views/search.py": 1,
+}
 
 
 def count_any(path: Path) -> int:
@@ -34,27 +44,19 @@ def _count_quoted(text: str) -> int:
 
 
 @cache
-def uses() -> dict[str, Counter[str]]:
-    """Return the number of uses by package and file."""
-    packages: dict[str, Counter[str]] = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).parts
-        if count := count_any(path):
-            packages.setdefault(parts[0], Counter())["/".join(parts)] = count
-    return packages
+def uses() -> dict[str, int]:
+    """Return the number of uses by file."""
+    counts = {str(path.relative_to(SOURCE)): count_any(path) for path in sorted(SOURCE.rglob("*.py"))}
+    return {path: count for path, count in counts.items() if count}
 
 
-@pytest.mark.parametrize("package", sorted(path.name for path in SOURCE.iterdir()))
-def test_any_does_not_spread(package):
-    counts = uses().get(package, Counter())
-    assert counts.total() <= LIMITS.get(package, 0), dict(counts)
+def test_any_is_used_only_where_it_is_allowed():
+    exceeded = {path: count for path, count in uses().items() if count > ALLOWED.get(path, 0)}
+    assert not exceeded
+    assert sum(ALLOWED.values()) <= 40
 
 
 if __name__ == "__main__":
-    total = 0
-    for package, counts in uses().items():
-        total += counts.total()
-        print(f"{counts.total():5} {package} (limit {LIMITS.get(package, 0)})")
-        for path, count in counts.most_common():
-            print(f"{count:11} {path}")
-    print(f"{total:5} in total")
+    for path, count in uses().items():
+        print(f"{count:5} {path} (allowed {ALLOWED.get(path, 0)})")
+    print(f"{sum(uses().values()):5} in total")

@@ -29,7 +29,7 @@ class Statistics:
 
     def to_dict(self) -> dict[str, object]:
         """Return the row as plain data."""
-        # The key stays "licence" until the next version of the format.
+        # The key stays `licence` until the next version of the format.
         return {"licence" if key == "license" else key: value for key, value in vars(self).items()}
 
 

@@ -347,5 +347,4 @@ class PropagationLoss(AuxiliaryLoss):
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Weights) -> Tensor:
         pattern, topology = context.aux_outputs["topology"][-1]
         labels = context.state(PropagatedLabelsState).labels
-        propagated = spmm(pattern * topology, labels)
-        return F.cross_entropy(propagated[nodes], context.graph.labels[nodes])
+        return F.cross_entropy(spmm(pattern * topology, labels)[nodes], context.graph.labels[nodes])
