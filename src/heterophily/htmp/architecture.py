@@ -25,7 +25,7 @@ MessageActivation = Literal["none", "before", "after"]
 
 @dataclass(frozen=True)
 class Dropout:
-    """Dropout rates at five places; None stands for the method's setting `dropout`.
+    """Dropout rates at five places; None uses the method's setting `dropout`.
 
     Examples
     --------

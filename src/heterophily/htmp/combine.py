@@ -23,7 +23,7 @@ class Combine(Generic[W]):
     """The base of all COMBINE: calling it is the verb."""
 
     symbol = "/"
-    # What it keeps in the memory of a scene from layer to layer, per node.
+    # Keys of the values per node that it carries from layer to layer in the context.
     carried_keys: ClassVar[tuple[str, ...]] = ()
     # Smallest and largest number of channels; None for no limit.
     arity: ClassVar[tuple[int, int | None]] = (1, None)

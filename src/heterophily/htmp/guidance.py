@@ -26,12 +26,12 @@ from heterophily.htmp.execution.batch import SampledMatrix
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood
 from heterophily.htmp.parts import Context, Sizes, W, Weights
 
-MAX_ATTENTION_VALUES = 2**24  # values of attention, entries times heads, that may be kept at once: 64 MB each time
+MAX_ATTENTION_VALUES = 2**24  # entries times heads that may be stored at the same time: 64 MB per copy
 
 
 @dataclass(frozen=True)
 class ChannelInput:
-    """What a guidance may look at."""
+    """What a guidance has access to."""
 
     channel: Channel
     adjacency: Adjacency  # A_r, a `Pattern` or `Matrix`; None for prototypes
@@ -47,19 +47,18 @@ class ChannelInput:
     @property
     def weights(self) -> Tensor | None:
         """The weights of the neighborhood, if it has any, (m,)."""
-        found = self.adjacency
-        if isinstance(found, SampledMatrix):
-            return found.weights
-        return found.values if isinstance(found, Matrix) else None
+        if isinstance(self.adjacency, SampledMatrix):
+            return self.adjacency.weights
+        return self.adjacency.values if isinstance(self.adjacency, Matrix) else None
 
     @property
     def sampling_weight(self) -> Tensor | None:
-        """For how many entries each stands where rows are drawn, (m,)."""
+        """Number of entries that each sampled entry represents, (m,)."""
         return self.adjacency.sampling_weight if isinstance(self.adjacency, SampledMatrix) else None
 
     @property
     def degrees(self) -> Tensor:
-        """Entries of each row, drawn or not, (N,)."""
+        """Number of entries of each full row, (N,)."""
         return (self.adjacency if isinstance(self.adjacency, SampledMatrix) else self.pattern).degrees
 
 
@@ -144,6 +143,11 @@ class Ones(Guidance):
     """Weight 1 for every neighbor.
 
     B_ij = 1
+
+    Examples
+    --------
+    >>> Ones().symbol
+    'I'
     """
 
     depends_on = "graph"
@@ -160,6 +164,11 @@ class SymmetricMean(FixedGuidance):
     """Symmetrically normalized sum over neighbors.
 
     A ⊙ B = D^(-1/2) A D^(-1/2), D the row sums of A
+
+    Examples
+    --------
+    >>> SymmetricMean().symbol
+    'B^d'
     """
 
     @override
@@ -172,6 +181,11 @@ class RowMean(FixedGuidance):
     """Mean over neighbors; 0 if there are none.
 
     A ⊙ B = D^(-1) A, D the row sums of A
+
+    Examples
+    --------
+    >>> RowMean().symbol
+    'B^d'
     """
 
     @override
@@ -184,9 +198,14 @@ class Complement(Guidance):
     """Difference between the node and an average of its neighbors.
 
     I - A ⊙ B
+
+    Examples
+    --------
+    >>> Complement(RowMean()).symbol
+    'I-B^d'
     """
 
-    of: FixedGuidance = RowMean()
+    of: FixedGuidance = RowMean()  # guidance B of the average
     depends_on = "graph"
     kind = "DegAvg"
 
@@ -212,9 +231,14 @@ class Attention(Guidance[AttentionWeights]):
     """Softmax over neighbors of learned scores, per head.
 
     B_ij = softmax_j( lrelu(U_i · r + U_j · s) )
+
+    Examples
+    --------
+    >>> Attention().symbol
+    'B^aw'
     """
 
-    slope: float = 0.2
+    slope: float = 0.2  # negative slope of the leaky ReLU
     supports_heads = weight_per_column = True
     depends_on = "messages"
     symbol = "B^aw"
@@ -291,7 +315,7 @@ def pattern_of(adjacency: Adjacency) -> Pattern:
 
 
 def row_sums(adjacency: Adjacency) -> Tensor:
-    """Weighted degrees, (N,); of drawn rows, those of the whole ones."""
+    """Return weighted degrees, (N,), of the full rows if rows are sampled."""
     if isinstance(adjacency, SampledMatrix):
         return adjacency.sums
     if isinstance(adjacency, Matrix):
@@ -300,7 +324,7 @@ def row_sums(adjacency: Adjacency) -> Tensor:
 
 
 def degree_sums(adjacency: Adjacency) -> tuple[Tensor, Tensor]:
-    """Weighted degrees of receivers and of senders, which are the same nodes unless rows are drawn."""
+    """Return weighted degrees of receivers and of senders, which differ only if rows are sampled."""
     sums = row_sums(adjacency)
     return sums, adjacency.sender_sums if isinstance(adjacency, SampledMatrix) else sums
 

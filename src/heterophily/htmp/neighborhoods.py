@@ -60,6 +60,11 @@ class Ego(Neighborhood):
     """The node itself.
 
     A_r = I
+
+    Examples
+    --------
+    >>> Ego().symbol
+    'I'
     """
 
     symbol = "I"
@@ -76,6 +81,18 @@ class Raw(Neighborhood):
     """Neighbors in the symmetrized graph, without the node itself.
 
     A_r = A
+
+    Parameters
+    ----------
+    self_loops
+        Whether to add the node itself.
+    weight
+        Factor for all entries.
+
+    Examples
+    --------
+    >>> Raw().symbol
+    'A'
     """
 
     self_loops: bool = False
@@ -96,6 +113,16 @@ class WithSelf(Neighborhood):
     """Neighbors and the node itself.
 
     A_r = Ã = A + I
+
+    Parameters
+    ----------
+    double_self_loops
+        Whether to use A + 2I instead.
+
+    Examples
+    --------
+    >>> WithSelf().symbol
+    'Ã'
     """
 
     double_self_loops: bool = False
@@ -115,6 +142,18 @@ class Hop(Neighborhood):
     """Nodes at distance exactly k.
 
     (A_r)_ij = 1[dist(i, j) = k]
+
+    Parameters
+    ----------
+    k
+        Distance.
+    limit
+        Maximum number of second-hop nodes per node, sampled once; 0 for no limit.
+
+    Examples
+    --------
+    >>> Hop(2).symbol
+    'A_h2'
     """
 
     k: int = 2
@@ -144,6 +183,18 @@ class Power(Neighborhood):
     """Nodes within k steps, by powers of the guided matrix of A + I.
 
     A_r ⊙ B_r = (Ã ⊙ B)^k
+
+    Parameters
+    ----------
+    k
+        Exponent; 0 for the identity.
+    double_self_loops
+        Whether to use A + 2I instead of A + I.
+
+    Examples
+    --------
+    >>> Power(2).symbol
+    'A_h2'
     """
 
     k: int = 1
@@ -170,6 +221,23 @@ class FeatureNeighbors(Neighborhood):
     """The k nodes with the most similar features.
 
     (A_r)_ij = cos(x_i, x_j) for the k most similar j
+
+    Parameters
+    ----------
+    k
+        Number of nodes.
+    weighted
+        Whether to use the similarities of binarized features as weights. Otherwise, the
+        neighborhood is symmetrized and all weights are 1.
+    with_self
+        Whether to add the node itself to an unweighted neighborhood.
+    pairs
+        `all`, or `ascending` as in the reference implementation of SimP-GCN.
+
+    Examples
+    --------
+    >>> FeatureNeighbors(20).symbol
+    'A_f'
     """
 
     k: int = 20
@@ -201,12 +269,12 @@ class FeatureNeighbors(Neighborhood):
 
 
 def adjacency_of(hood: Neighborhood, graph: Graph) -> Adjacency:
-    """A_r of a graph, computed once; of a sample of a graph, the rows that were drawn."""
+    """Return A_r of a graph, computed once, or the sampled rows of a batch."""
     return graph.cached(hood, lambda: hood.adjacency(graph).to(graph.labels.device))
 
 
 def structure_adjacency(hood: Neighborhood, graph: Graph) -> Adjacency:
-    """A_r as an input, with a column for every node of the fitted graph; a sample has whole rows of it."""
+    """Return A_r as an input with one column per node of the training graph; a batch has full rows of it."""
     return graph.cached(structure_key(hood), lambda: adjacency_of(hood, graph))
 
 

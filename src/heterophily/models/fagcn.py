@@ -79,6 +79,11 @@ class SignedAttention(Guidance[SignedAttentionWeights]):
     """Learned weights of either sign.
 
     B_ij = tanh( w · [Z_i ‖ Z_j] + c ) / √(d_i d_j)
+
+    Examples
+    --------
+    >>> SignedAttention().symbol
+    'B^naw'
     """
 
     accepts_sparse_inputs = False

@@ -103,6 +103,19 @@ class Gate(Guidance[GateWeights]):
     """Mean over neighbors, weighted by a learned gate for homophilous edges.
 
     B_ij = σ_ij / d_i, σ_ij = sig( lrelu(s · U_j + r · U_i) ), U = Z W_g
+
+    Parameters
+    ----------
+    other
+        Whether to use (1 - σ_ij) / d_i of the same gate, for heterophilous edges.
+    heterophilous_message
+        Message of heterophilous edges: that of the neighbor, or `ego` as in the reference
+        implementation.
+
+    Examples
+    --------
+    >>> Gate().symbol
+    'B^aw'
     """
 
     other: bool = False

@@ -87,6 +87,18 @@ class RelationMean(FixedGuidance):
     """Sum over one geometric relation, normalized by the degrees of all relations.
 
     A_r ⊙ B_r = D^(-1/2) A_r D^(-1/2), D the row sums of all relations and I
+
+    Parameters
+    ----------
+    degree
+        `union` for the degrees of all relations, `relation` for those of this relation.
+    overlap
+        Same as that of the neighborhoods.
+
+    Examples
+    --------
+    >>> RelationMean().symbol
+    'B^d'
     """
 
     degree: str = "union"
@@ -116,6 +128,21 @@ class Geometric(Neighborhood):
     """Neighbors in one quadrant around the node, in a planar embedding of the graph.
 
     (A_r)_ij = 1[j is a neighbor of i and in quadrant q of i]
+
+    Parameters
+    ----------
+    space
+        `graph` for neighbors in the graph, `latent` for neighbors in the embedding.
+    quadrant
+        Number q of the quadrant, 0 to 3.
+    overlap
+        `both` if a pair can be a neighbor in both spaces, `latent` if it is then a neighbor in the
+        embedding only.
+
+    Examples
+    --------
+    >>> Geometric("graph", 0).symbol
+    'A_c'
     """
 
     space: str  # graph or latent

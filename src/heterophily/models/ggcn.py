@@ -118,6 +118,16 @@ class Signed(Neighborhood):
     """Neighbors with positive or with negative similarity, which the guidance determines.
 
     A_r = A
+
+    Parameters
+    ----------
+    sign
+        1 for positive similarity, -1 for negative similarity.
+
+    Examples
+    --------
+    >>> Signed(1).symbol
+    'A_p'
     """
 
     sign: int = 1

@@ -126,6 +126,11 @@ class AllPairs(Neighborhood):
     """All nodes, without storing a matrix of all pairs.
 
     A_r = 1
+
+    Examples
+    --------
+    >>> AllPairs().symbol
+    '1'
     """
 
     symbol = "1"

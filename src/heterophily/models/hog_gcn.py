@@ -249,7 +249,7 @@ class EstimatedHomophily(Guidance[EstimatedHomophilyWeights]):
     width: int = 64  # of the attribute model
     weight_per_entry = True
     depends_on = "network"
-    full_graph_reason = "it learns a weight for every pair of nodes and divides by sums of whole rows"
+    full_graph_reason = "it learns a weight for every pair of nodes and divides by sums of full rows"
     symbol = "B^re"
     kind = "RelaEst"
 

@@ -133,6 +133,16 @@ class CommonNeighbors(Neighborhood):
     """Nodes two steps apart with several common neighbors, and the node itself.
 
     A_r = 1[(A²)_ij ≥ n, A_ij = 0] + I
+
+    Parameters
+    ----------
+    at_least
+        Minimum number n of common neighbors.
+
+    Examples
+    --------
+    >>> CommonNeighbors(2).symbol
+    'Ã_h2'
     """
 
     at_least: int = 2

@@ -73,6 +73,20 @@ class Structural(Neighborhood):
     """Nodes with similar degrees in their surroundings.
 
     (A_r)_vu = exp(-f_t(u, v)) / Σ_v' exp(-f_t(u, v')), f_t the structural distance up to depth t
+
+    Parameters
+    ----------
+    depth
+        Depth t of the surroundings.
+    max_depth
+        Largest depth of all relations, which are computed together.
+    duplicates
+        Whether to count repeated pairs twice, as in the reference implementation of WRGNN.
+
+    Examples
+    --------
+    >>> Structural(1).symbol
+    'A_c'
     """
 
     depth: int = 0
