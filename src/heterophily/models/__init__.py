@@ -57,13 +57,14 @@ PUBLISHED: tuple[type[Method], ...] = (
     CMGNN,
 )
 CLASSICS: tuple[type[Method], ...] = (GCNPlus, SAGEPlus, GATPlus, LINKX)
+OTHERS: tuple[type[Method], ...] = ()  # methods that are not in the paper's table
 
 Registered = type[Method] | CustomMethod
 Model = str | Path | MethodLike
 R = TypeVar("R", bound=type[Method] | CustomMethod)
 
-_BUILT_IN = {method.name: method for method in (*PUBLISHED, *CLASSICS)}
-REGISTRY: dict[str, Registered] = dict(_BUILT_IN)
+BUILT_IN = {method.name: method for method in (*PUBLISHED, *CLASSICS, *OTHERS)}
+REGISTRY: dict[str, Registered] = dict(BUILT_IN)
 
 
 def register(method: R) -> R:
@@ -112,7 +113,7 @@ def _method_in_file(path: Path) -> Registered:
     if not path.exists():
         raise HeterophilyError(f"no file {path}; pass the path of a file that defines a method")
     method = _load_method(path.resolve(), path.stat().st_mtime_ns)
-    if method.name in _BUILT_IN:
+    if method.name in BUILT_IN:
         raise HeterophilyError(f'{path}: a model "{method.name}" already exists; choose a new name')
     REGISTRY[method.name] = method
     return method

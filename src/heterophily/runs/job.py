@@ -15,9 +15,9 @@ from heterophily.data.catalog import CATALOG
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.htmp.identity import digest, identity_of
 from heterophily.htmp.method import make_method, settings_of
-from heterophily.models import Model, find_method
+from heterophily.models import BUILT_IN, Model, find_method
 from heterophily.runs.cost import cost_of
-from heterophily.runs.record import BUILT_IN, RESULTS_VERSION, Record
+from heterophily.runs.record import RESULTS_VERSION, Record
 from heterophily.training.splits import with_validation
 
 

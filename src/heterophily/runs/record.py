@@ -19,12 +19,11 @@ from heterophily.core.files import safe_name, write_atomically
 from heterophily.core.types import Json, JsonObject, Value
 from heterophily.htmp.identity import digest, identity_of
 from heterophily.htmp.method import make_method
-from heterophily.models import CLASSICS, PUBLISHED
+from heterophily.models import BUILT_IN
 from heterophily.training.metrics import DEFAULT_METRIC
 
 RESULTS_VERSION = 1  # increase it when a change of the code changes results
 FAILURES = ("error", "memory", "time", "killed")
-BUILT_IN = {method.name: method for method in (*PUBLISHED, *CLASSICS)}
 
 
 class CurveData(TypedDict, total=False):

@@ -4,7 +4,7 @@
 """
 
 from heterophily.htmp.method import Deviation, Method, equation_of
-from heterophily.models import CLASSICS, PUBLISHED
+from heterophily.models import BUILT_IN
 from heterophily.views.models import setting_text
 from heterophily.views.templates import read_text
 
@@ -20,7 +20,7 @@ after each difference. `python -m heterophily.views.fidelity` generates this pag
 
 def page() -> str:
     """Return the page as Markdown."""
-    return "\n".join([HEAD, *(_section(method) for method in (*PUBLISHED, *CLASSICS))])
+    return "\n".join([HEAD, *(_section(method) for method in BUILT_IN.values())])
 
 
 def _section(method: type[Method]) -> str:
