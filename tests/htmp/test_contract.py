@@ -85,6 +85,27 @@ def test_logits_are_finite_and_every_weight_gets_a_gradient(method, edges, prese
         assert parameter.grad.isfinite().all(), name
 
 
+@pytest.fixture
+def _float64():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.usefixtures("_float64")
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_default_dtype_applies_to_graphs_with_float32_features(method, sparse):
+    graph, nodes = graph_of(random_edges(), sparse=sparse), torch.arange(15)
+    for dtype in (torch.float32, torch.float64):  # the graph caches results of both
+        torch.set_default_dtype(dtype)
+        network = build(method, graph)
+        network.initialize_states(graph, nodes)
+        logits = network(graph)
+        assert logits.dtype == dtype
+        network.loss(logits, graph, nodes).backward()
+        network.update_states(graph, logits)
+
+
 def test_weights_move_the_logits(method):
     graph = graph_of(random_edges())
     network = evaluated(method, graph)

@@ -204,10 +204,11 @@ class Graph:
         return result
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the result of `compute`, which is stored with the graph and computed only once per key."""
-        if key not in self._cache:
-            self._cache[key] = compute()
-        return cast("T", self._cache[key])
+        """Return the result of `compute`, which is computed once per key and default dtype of PyTorch."""
+        place = key, torch.get_default_dtype()
+        if place not in self._cache:
+            self._cache[place] = compute()
+        return cast("T", self._cache[place])
 
     @cached_property
     def _cache(self) -> dict[Hashable, object]:

@@ -5,16 +5,18 @@ weights or counts. `symbol` is the notation of the paper's table.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
+from torch import Tensor
 from typing_extensions import override
 
 from heterophily.core.errors import check_option
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.channel import Channel
+from heterophily.htmp.parts import X
 
 if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance
@@ -283,9 +285,11 @@ def structure_key(hood: Neighborhood) -> tuple[str, Neighborhood]:
     return "structure", hood
 
 
-def to_default_dtype(matrix: Matrix) -> Matrix:
-    """The same weights in the default precision of floats, that of new networks."""
-    return matrix.pattern * matrix.values.to(torch.get_default_dtype())
+def to_default_dtype(x: X) -> X:
+    """Return a matrix in the default dtype of PyTorch, which is that of new networks."""
+    dtype = torch.get_default_dtype()
+    found: Features = x.to(dtype) if isinstance(x, Tensor) else x.pattern * x.values.to(dtype)
+    return cast("X", found)
 
 
 def with_diagonal(pattern: Pattern) -> Pattern:

@@ -20,6 +20,7 @@ from heterophily.htmp.execution.batch import full_graph_of
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
 from heterophily.htmp.method import Method, complete_architecture
+from heterophily.htmp.neighborhoods import to_default_dtype
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights, X, apply_dropout
 from heterophily.htmp.state import State
 
@@ -198,9 +199,9 @@ class Network(nn.Module):
         return logits
 
     def input(self, graph: Graph) -> Features:
-        """Return X, normalized by the setting `feature_norm`, once per graph."""
+        """Return X, normalized by the setting `feature_norm`, in the default dtype of PyTorch, once per graph."""
         norm = str(self.architecture.feature_norm)
-        x: Features = graph.cached(("features", norm), lambda: normalize_rows(graph.features, norm))
+        x: Features = graph.cached(("features", norm), lambda: normalize_rows(to_default_dtype(graph.features), norm))
         return x
 
     def initialize_states(self, graph: Graph, nodes: Tensor, *, block: int | None = None) -> None:
