@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import torch
 from torch import Tensor
 
+from heterophily.core.constructors import Constructors
 from heterophily.core.errors import unknown_name
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.core.split import PARTS, Split, as_split
@@ -25,7 +26,6 @@ from heterophily.core.validation import (
     ArrayInput,
     FeatureInput,
     LabelInput,
-    SparseInput,
     check_edges,
     check_graph,
     count_nodes,
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph:
+class Graph(Constructors):
     """Immutable attributed graph. Create one with `from_edges`, a converter, or `from_files`.
 
     Parameters
@@ -243,35 +243,11 @@ class Graph:
         sizes = f"{self.n_nodes} nodes, {self.n_edges} edges as stored"
         return f"Graph({sizes}, {self.n_features} features, {self.n_classes} classes)"
 
-    @classmethod
-    def from_pyg(cls, data: "Data", *, name: str = "graph") -> "Graph":
-        """Convert a PyTorch Geometric `Data`. Masks of shape (N, S) become S splits."""
-        from heterophily.core.interop import from_pyg
-
-        return from_pyg(data, name=name)
-
     def to_pyg(self) -> "Data":
         """Convert to a PyTorch Geometric `Data`. Splits become masks of shape (N, S)."""
         from heterophily.core.interop import to_pyg
 
         return to_pyg(self)
-
-    @classmethod
-    def from_networkx(cls, graph: "nx.Graph[Hashable]", *, label: str = "label") -> "Graph":
-        """Convert a NetworkX graph. An undirected edge is stored in both directions.
-
-        Attribute `label` is the class. The vectors in attribute ``x``, or else all numeric attributes, are
-        the features.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> Graph.from_networkx(nx.karate_club_graph(), label="club")
-        Graph(34 nodes, 156 edges as stored, 0 features, 2 classes)
-        """
-        from heterophily.core.interop import from_networkx
-
-        return from_networkx(graph, label=label)
 
     def to_networkx(self) -> "nx.DiGraph[Hashable]":
         """Convert to a NetworkX graph with node attributes `x` and `label`."""
@@ -279,67 +255,15 @@ class Graph:
 
         return to_networkx(self)
 
-    @classmethod
-    def from_scipy(cls, adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None) -> "Graph":
-        """Convert a square SciPy sparse matrix. Its nonzero entries become edges without weights.
-
-        Examples
-        --------
-        >>> import scipy.sparse as sp
-        >>> Graph.from_scipy(sp.eye_array(3, k=1), labels=[0, 1, 0])
-        Graph(3 nodes, 2 edges as stored, 0 features, 2 classes)
-        """
-        from heterophily.core.interop import from_scipy
-
-        return from_scipy(adjacency, features, labels=labels)
-
     def to_scipy(self) -> "sp.csr_array":
         """Return the edges as stored, as a SciPy array of ones."""
         return Matrix(self.adjacency, torch.ones(self.n_edges)).to_scipy().copy()
-
-    @classmethod
-    def from_files(cls, path: PathLike, *, nodes: PathLike | None = None) -> "Graph":
-        r"""Read a graph from files.
-
-        The path is a folder with ``edges.csv`` and ``nodes.csv``, an edge table, to which a table of `nodes`
-        may belong, or an ``.npz``, ``.graphml``, or ``.safetensors`` file. Tables can also be ``.tsv`` or
-        ``.parquet`` files.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> path = pathlib.Path(tempfile.mkdtemp(), "edges.csv")
-        >>> _ = path.write_text("source,target\na,b\nb,c\n")
-        >>> Graph.from_files(path).node_ids
-        ('a', 'b', 'c')
-        """
-        from heterophily.core.files import read_graph
-
-        return read_graph(path, nodes=nodes)
 
     def save(self, path: PathLike) -> Path:
         """Write the graph atomically to a safetensors file and return its path."""
         from heterophily.core.files import save_graph
 
         return save_graph(self, path)
-
-    @classmethod
-    def load(cls, path: PathLike, *, mmap: bool = False) -> "Graph":
-        """Read a graph that `save` wrote.
-
-        With `mmap`, features and edges stay on disk until they are used and are not validated, so the
-        graph may be larger than memory.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> path = pathlib.Path(tempfile.mkdtemp(), "pair.safetensors")
-        >>> Graph.load(Graph.from_edges([(0, 1)]).save(path))
-        Graph(2 nodes, 1 edges as stored, 0 features, 0 classes)
-        """
-        from heterophily.core.files import load_graph
-
-        return load_graph(path, mmap=mmap)
 
 
 def _sha256(header: str, arrays: Sequence[Tensor]) -> str:

@@ -1,0 +1,97 @@
+"""The constructors of `Graph` for files and for graphs of other libraries."""
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from heterophily.core.types import PathLike
+from heterophily.core.validation import FeatureInput, LabelInput, SparseInput
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from torch_geometric.data import Data
+
+    from heterophily.core.graph import Graph
+
+
+class Constructors:
+    """Base class of `Graph` with the constructors that read files and convert other graphs."""
+
+    @classmethod
+    def from_pyg(cls, data: "Data", *, name: str = "graph") -> "Graph":
+        """Convert a PyTorch Geometric `Data`. Masks of shape (N, S) become S splits."""
+        from heterophily.core.interop import from_pyg
+
+        return from_pyg(data, name=name)
+
+    @classmethod
+    def from_networkx(cls, graph: "nx.Graph[Hashable]", *, label: str = "label") -> "Graph":
+        """Convert a NetworkX graph. An undirected edge is stored in both directions.
+
+        Attribute `label` is the class. The vectors in attribute ``x``, or else all numeric attributes, are
+        the features.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from heterophily import Graph
+        >>> Graph.from_networkx(nx.karate_club_graph(), label="club")
+        Graph(34 nodes, 156 edges as stored, 0 features, 2 classes)
+        """
+        from heterophily.core.interop import from_networkx
+
+        return from_networkx(graph, label=label)
+
+    @classmethod
+    def from_scipy(cls, adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None) -> "Graph":
+        """Convert a square SciPy sparse matrix. Its nonzero entries become edges without weights.
+
+        Examples
+        --------
+        >>> import scipy.sparse as sp
+        >>> from heterophily import Graph
+        >>> Graph.from_scipy(sp.eye_array(3, k=1), labels=[0, 1, 0])
+        Graph(3 nodes, 2 edges as stored, 0 features, 2 classes)
+        """
+        from heterophily.core.interop import from_scipy
+
+        return from_scipy(adjacency, features, labels=labels)
+
+    @classmethod
+    def from_files(cls, path: PathLike, *, nodes: PathLike | None = None) -> "Graph":
+        r"""Read a graph from files.
+
+        The path is a folder with ``edges.csv`` and ``nodes.csv``, an edge table, to which a table of `nodes`
+        may belong, or an ``.npz``, ``.graphml``, or ``.safetensors`` file. Tables can also be ``.tsv`` or
+        ``.parquet`` files.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from heterophily import Graph
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "edges.csv")
+        >>> _ = path.write_text("source,target\na,b\nb,c\n")
+        >>> Graph.from_files(path).node_ids
+        ('a', 'b', 'c')
+        """
+        from heterophily.core.files import read_graph
+
+        return read_graph(path, nodes=nodes)
+
+    @classmethod
+    def load(cls, path: PathLike, *, mmap: bool = False) -> "Graph":
+        """Read a graph that `save` wrote.
+
+        With `mmap`, features and edges stay on disk until they are used and are not validated, so the
+        graph may be larger than memory.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from heterophily import Graph
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "pair.safetensors")
+        >>> Graph.load(Graph.from_edges([(0, 1)]).save(path))
+        Graph(2 nodes, 1 edges as stored, 0 features, 0 classes)
+        """
+        from heterophily.core.files import load_graph
+
+        return load_graph(path, mmap=mmap)
