@@ -16,7 +16,7 @@ LIMITS = {
     "90th percentile of lines per function": 18,
     "lines of the longest function": 45,
     "lines of the longest file": 350,
-    "lines": 26_500,
+    "lines": 27_000,
     "files": 200,
 }
 
