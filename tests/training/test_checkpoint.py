@@ -50,6 +50,20 @@ def test_a_killed_run_continues_to_the_same_result(run, same, raise_at, often, t
     assert begun == list(range(epoch, 12))
 
 
+def test_a_paused_run_continues_to_the_same_result(run, same, tmp_path):
+    seen = []
+
+    def pause(epoch, score):
+        seen.append((epoch, score))
+        return epoch == 4
+
+    first = run("cmgnn", checkpoint=tmp_path / "run.pt", on_epoch=pause)[1]
+    assert (first.stopped, first.n_epochs) == ("paused", 5)
+    continued = run("cmgnn", checkpoint=tmp_path / "run.pt", on_epoch=pause)
+    same(continued, run("cmgnn"))
+    assert seen == list(enumerate(continued[1].history.val_scores))
+
+
 def test_the_seconds_of_a_continued_run_are_those_of_all_attempts(run, raise_at, often, tmp_path):
     raise_at(9, KilledError())
     with pytest.raises(KilledError):

@@ -34,6 +34,8 @@ from heterophily.training.stopping import EarlyStopping
 CHECKPOINT_SECONDS = 30.0
 # Called with epoch, network, and logits after validation has improved and the states have been updated.
 ImprovementCallback = Callable[[int, Network, Tensor], None]
+# Called with epoch and validation score after every epoch. If it returns True, the run is paused.
+EpochCallback = Callable[[int, float], bool]
 
 
 def train(
@@ -50,6 +52,7 @@ def train(
     batch_size: int | None = None,
     neighbors: Neighbors = NEIGHBORS,
     on_improvement: ImprovementCallback | None = None,
+    on_epoch: EpochCallback | None = None,
     metric: str | Metric = DEFAULT_METRIC,
     **settings: Value,
 ) -> tuple[Network, TrainingResult]:
@@ -70,6 +73,7 @@ def train(
         batch_size=batch_size,
         neighbors=neighbors,
         on_improvement=on_improvement,
+        on_epoch=on_epoch,
         metric=metric,
     )
     return network, trainer.run(checkpoint=checkpoint, progress=progress)
@@ -90,6 +94,7 @@ class Trainer:
         batch_size: int | None = None,
         neighbors: Neighbors = NEIGHBORS,
         on_improvement: ImprovementCallback | None = None,
+        on_epoch: EpochCallback | None = None,
         metric: str | Metric = DEFAULT_METRIC,
     ) -> None:
         if batch_size is not None:
@@ -97,7 +102,7 @@ class Trainer:
         elif processes.is_distributed():
             raise HeterophilyError("several processes share batches; pass a batch_size such as 1024")
         self.network, self.seed, self.device = network, seed, device
-        self.method, self.on_improvement = network.method, on_improvement
+        self.method, self.on_improvement, self.on_epoch = network.method, on_improvement, on_epoch
         self._place(graph, split, device if batch_size is None else torch.device("cpu"))
         network.class_weights = None
         if class_weights:
@@ -158,7 +163,10 @@ class Trainer:
                     advance(epoch, self.stopping.score)
                     if self.stopping.should_stop:
                         return "patience"
-                    self._save_checkpoint(checkpoint, epoch)
+                    is_paused = self.on_epoch is not None and self.on_epoch(epoch, self.history.val_scores[-1])
+                    self._save_checkpoint(checkpoint, epoch, now=is_paused)
+                    if is_paused:
+                        return "paused"
             except KeyboardInterrupt:
                 return "interrupted"
         return "max_epochs"
@@ -187,10 +195,10 @@ class Trainer:
         self.history = restore(content, self.network, self.step.optimizers, self.stopping)
         return int(content["epoch"]) + 1
 
-    def _save_checkpoint(self, checkpoint: Path | None, epoch: int) -> None:
+    def _save_checkpoint(self, checkpoint: Path | None, epoch: int, *, now: bool = False) -> None:
         if checkpoint is None or processes.rank():
             return
-        if time.monotonic() - self._saved < CHECKPOINT_SECONDS:
+        if not now and time.monotonic() - self._saved < CHECKPOINT_SECONDS:
             return
         parts = self.network, self.step.optimizers, self.stopping, self.history
         try:
