@@ -19,12 +19,12 @@ from typing_extensions import override
 
 from heterophily.core.dense import product
 from heterophily.core.dropout import dropout
-from heterophily.core.graph import Features, Graph
+from heterophily.core.graph import Features
 from heterophily.core.sparse import Matrix, Pattern, edge_softmax, edge_sum, segment_sum
 from heterophily.htmp.channel import Channel, ComplementOperator, IdentityOperator, Operator, PowerOperator
 from heterophily.htmp.execution.batch import SampledMatrix
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood
-from heterophily.htmp.parts import Context, Sizes, W, Weights
+from heterophily.htmp.parts import Context, GraphLike, Sizes, W, Weights
 
 MAX_ATTENTION_VALUES = 2**24  # entries times heads that may be stored at the same time: 64 MB per copy
 
@@ -128,11 +128,11 @@ class FixedGuidance(Guidance):
 
     def operator(self, seen: ChannelInput, w: Weights) -> Operator:
         """The matrix, to the power that the neighborhood wants."""
-        matrix = self.cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
+        matrix = self.cached_matrix(seen.context.graph, seen.adjacency)
         power = seen.channel.neighborhood.power
         return matrix if power == 1 else PowerOperator(matrix, power) if power else IdentityOperator()
 
-    def cached_matrix(self, graph: Graph, channel: Channel, adjacency: Adjacency) -> Matrix:
+    def cached_matrix(self, graph: GraphLike, adjacency: Adjacency) -> Matrix:
         """The matrix of this graph and neighborhood, computed once."""
         found: Matrix = graph.cached((self, adjacency), lambda: self.matrix(adjacency))
         return found
@@ -216,7 +216,7 @@ class Complement(Guidance):
 
     @override
     def operator(self, seen: ChannelInput, w: Weights) -> ComplementOperator:
-        return ComplementOperator(self.of.cached_matrix(seen.context.graph, seen.channel, seen.adjacency))
+        return ComplementOperator(self.of.cached_matrix(seen.context.graph, seen.adjacency))
 
 
 class AttentionWeights(Weights):

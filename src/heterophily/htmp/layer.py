@@ -7,7 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from heterophily.core.graph import Features, Graph
+from heterophily.core.graph import Features
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.channel import Channel, Operator
 from heterophily.htmp.combine import Combine
@@ -15,7 +15,7 @@ from heterophily.htmp.execution.bind import apply_operators
 from heterophily.htmp.guidance import ChannelInput
 from heterophily.htmp.method import Method
 from heterophily.htmp.neighborhoods import Adjacency, adjacency_of, structure_adjacency
-from heterophily.htmp.parts import ACTIVATIONS, Context, Dense, Sizes, apply_dropout
+from heterophily.htmp.parts import ACTIVATIONS, Context, Dense, GraphLike, Sizes, apply_dropout
 from heterophily.htmp.transform import Transform
 
 NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
@@ -29,12 +29,11 @@ class Layer(nn.Module):
     ) -> None:
         super().__init__()
         self.architecture, self.channels, self.combine_part = architecture, channels, combine
-        self.size = dataclasses.replace(size, graph=None)  # a layer outlives the graph it was built for
+        self.size = dataclasses.replace(size, adjacency_of=None)  # a layer outlives the graph it was built for
         sized = dataclasses.replace(size, heads=max(architecture.transform.n_heads(size), 1))
         self.transform = architecture.transform.weights(sized, channels)
         self.guidance = nn.ModuleList(
-            c.guidance.weights(dataclasses.replace(sized, adjacency=_adjacency(c, cast("Graph", size.graph))))
-            for c in channels
+            c.guidance.weights(dataclasses.replace(sized, neighborhood=c.neighborhood)) for c in channels
         )
         joint = dataclasses.replace(size, d_out=architecture.transform.width(size))
         self.combine = combine.weights(joint)
@@ -116,6 +115,6 @@ def _relu_place(architecture: Architecture, channel: Channel, *, is_last: bool) 
     return channel.activation or architecture.message_activation
 
 
-def _adjacency(channel: Channel, graph: Graph) -> Adjacency:
+def _adjacency(channel: Channel, graph: GraphLike) -> Adjacency:
     find = structure_adjacency if channel.input == "nodes" else adjacency_of
     return find(channel.neighborhood, graph)

@@ -16,7 +16,7 @@ from heterophily.core.errors import check_option
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.parts import X
+from heterophily.htmp.parts import GraphLike, X
 
 if TYPE_CHECKING:
     from heterophily.htmp.guidance import Guidance
@@ -270,12 +270,13 @@ class FeatureNeighbors(Neighborhood):
         return with_diagonal(found.pattern) if self.with_self else found.pattern
 
 
-def adjacency_of(hood: Neighborhood, graph: Graph) -> Adjacency:
+def adjacency_of(hood: Neighborhood, graph: GraphLike) -> Adjacency:
     """Return A_r of a graph, computed once, or the sampled rows of a batch."""
-    return graph.cached(hood, lambda: hood.adjacency(graph).to(graph.labels.device))
+    # A batch contains all neighborhoods but those that are not sampled, which need only the number of nodes.
+    return graph.cached(hood, lambda: hood.adjacency(cast("Graph", graph)).to(graph.labels.device))
 
 
-def structure_adjacency(hood: Neighborhood, graph: Graph) -> Adjacency:
+def structure_adjacency(hood: Neighborhood, graph: GraphLike) -> Adjacency:
     """Return A_r as an input with one column per node of the training graph; a batch has full rows of it."""
     return graph.cached(structure_key(hood), lambda: adjacency_of(hood, graph))
 

@@ -5,6 +5,7 @@ Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R
 
 import dataclasses
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -20,8 +21,8 @@ from heterophily.htmp.execution.batch import full_graph_of
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
 from heterophily.htmp.method import Method, complete_architecture
-from heterophily.htmp.neighborhoods import to_default_dtype
-from heterophily.htmp.parts import Context, Dense, Sizes, Weights, X, apply_dropout
+from heterophily.htmp.neighborhoods import adjacency_of, to_default_dtype
+from heterophily.htmp.parts import Context, Dense, GraphLike, Sizes, Weights, X, apply_dropout
 from heterophily.htmp.state import State
 
 
@@ -42,7 +43,11 @@ class Network(nn.Module):
         self.n_layers = method.n_layers
         if architecture.skip is not None:
             self.n_layers = max(self.n_layers, architecture.skip.min_layers)
-        size = Sizes(graph, graph.n_features, method.width, len(architecture.channels))
+        size = Sizes(
+            *(graph.n_nodes, graph.n_features, graph.n_classes),
+            *(graph.n_features, method.width, len(architecture.channels)),
+            adjacency_of=partial(adjacency_of, graph=graph),
+        )
         self.encoder = self.encoder_part.weights(size)
         first = self.encoder_part.width(size)
         entry = dataclasses.replace(size, d_in=first)
@@ -98,7 +103,7 @@ class Network(nn.Module):
         inits = {"init": head.init, "bias_init": head.bias_init}
         return Dense(width, self.n_classes, bias=head.bias, gain=head.gain, **inits)
 
-    def forward(self, graph: Graph | Context) -> Tensor:
+    def forward(self, graph: GraphLike | Context) -> Tensor:
         """Return logits (N, K) of a graph, or of a pass that continues from a `Context`."""
         self.context = None  # frees what the last pass retained
         context = graph if isinstance(graph, Context) else self.encode(graph)
@@ -106,7 +111,7 @@ class Network(nn.Module):
         context.outputs, self.context = [], context  # losses read the context
         return logits
 
-    def encode(self, graph: Graph) -> Context:
+    def encode(self, graph: GraphLike) -> Context:
         """Prepare the states and compute Z⁰."""
         self.check(graph)
         adapted = [state for state in self.states if state.needs_adaptation(graph)]
@@ -153,12 +158,12 @@ class Network(nn.Module):
         logits: Tensor = z[:, : self.n_classes] if self.head is None else self.head(z)
         return logits
 
-    def embed(self, graph: Graph) -> Tensor:
+    def embed(self, graph: GraphLike) -> Tensor:
         """Return Z, the fused representation before the head, one row per node."""
         context = self.propagate(self.encode(graph), self.n_layers)
         return self.fused(context)[: graph.n_nodes]
 
-    def open(self, graph: Graph, *, with_features: bool = True) -> Context:
+    def open(self, graph: GraphLike, *, with_features: bool = True) -> Context:
         """Return the context of a pass, in which the states have prepared their values."""
         working, n_virtual = graph, 0
         for state in self.states:
@@ -188,7 +193,7 @@ class Network(nn.Module):
         if context.n_virtual:
             context.inputs["prototypes"] = cast("Tensor", previous)[-context.n_virtual :]
 
-    def _evaluate(self, graph: Graph) -> Tensor:
+    def _evaluate(self, graph: GraphLike) -> Tensor:
         """Return logits without dropout and gradients."""
         training = self.training
         try:
@@ -198,7 +203,7 @@ class Network(nn.Module):
             self.train(training)
         return logits
 
-    def input(self, graph: Graph) -> Features:
+    def input(self, graph: GraphLike) -> Features:
         """Return X, normalized by the setting `feature_norm`, in the default dtype of PyTorch, once per graph."""
         norm = str(self.architecture.feature_norm)
         x: Features = graph.cached(("features", norm), lambda: normalize_rows(to_default_dtype(graph.features), norm))
@@ -239,7 +244,7 @@ class Network(nn.Module):
         """Return values of the states for reports, such as `compatibility`."""
         return {name: value for state in self.states for name, value in state.summary().items()}
 
-    def loss(self, logits: Tensor, graph: Graph, nodes: Tensor, *, n_represented: float | None = None) -> Tensor:
+    def loss(self, logits: Tensor, graph: GraphLike, nodes: Tensor, *, n_represented: float | None = None) -> Tensor:
         """Return the classification loss on `nodes` plus the auxiliary losses, after a forward pass.
 
         Parameters
@@ -269,7 +274,7 @@ class Network(nn.Module):
             total = total + term(self, context, nodes, w)
         return total
 
-    def check(self, graph: Graph) -> None:
+    def check(self, graph: GraphLike) -> None:
         """Raise an error for a graph that does not fit, or if the states are not initialized."""
         name = self.method.name
         if graph.n_features != self.n_features:

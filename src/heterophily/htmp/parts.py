@@ -7,7 +7,7 @@ network owns them and passes them to the main method as `w`. Symbols: N nodes, F
 import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,51 +16,83 @@ from typing_extensions import TypeVar
 
 from heterophily.core.dense import product
 from heterophily.core.dropout import dropout
-from heterophily.core.graph import Features, Graph
+from heterophily.core.graph import Features
 from heterophily.core.sparse import Matrix
 
 if TYPE_CHECKING:
-    from heterophily.htmp.neighborhoods import Adjacency
+    from heterophily.htmp.neighborhoods import Adjacency, Neighborhood
 
 S = TypeVar("S")
+T = TypeVar("T")
 X = TypeVar("X", bound=Features)
 W = TypeVar("W", bound=nn.Module, default=Any)  # weights of a part; any kind if omitted
+
+
+class GraphLike(Protocol):
+    """What parts may use of the input of message passing: a `Graph`, or a `Batch` of its nodes.
+
+    Virtual nodes, if there are any, come after all real nodes. Neighborhoods come from `adjacency_of`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in error messages."""
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, including virtual nodes."""
+
+    @property
+    def n_features(self) -> int:
+        """Number F of features."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number K of classes."""
+
+    @property
+    def features(self) -> Features:
+        """X (N, F), not normalized."""
+
+    @property
+    def labels(self) -> Tensor:
+        """Class numbers (N,), -1 if unknown."""
+
+    @property
+    def degrees(self) -> Tensor:
+        """Number of neighbors in the full graph, (N,)."""
+
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the result of `compute`, which is computed once per key."""
 
 
 @dataclass(frozen=True)
 class Sizes:
     """The sizes from which a part creates its weights."""
 
-    graph: Graph | None  # the graph that the network is built for; none once it is built
+    n_nodes: int
+    n_features: int
+    n_classes: int
     d_in: int
     d_out: int
     n_channels: int = 1
     layer: int = 0  # counted from 1; 0 before the layers
     n_layers: int = 0
     heads: int = 1
-    adjacency: "Adjacency | None" = None  # of the channel, for a guidance with a weight per entry
+    neighborhood: "Neighborhood | None" = None  # of the channel, for a guidance with a weight per entry
+    adjacency_of: "Callable[[Neighborhood], Adjacency] | None" = None  # while the network is built
 
     is_last: bool = field(init=False)  # whether this is the last layer
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_last", self.layer == self.n_layers)
 
-    @property
-    def n_nodes(self) -> int:
-        """Number N of nodes."""
-        return cast("Graph", self.graph).n_nodes
-
-    @property
-    def n_classes(self) -> int:
-        """Number K of classes."""
-        return cast("Graph", self.graph).n_classes
-
 
 @dataclass
 class Context:
     """What parts read and write during one forward pass."""
 
-    graph: Graph
+    graph: GraphLike
     x: Features  # X, normalized by `feature_norm`
     training: bool
     shared_weights: Any  # weights that a part shares between layers

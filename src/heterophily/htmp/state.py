@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from heterophily.core.graph import Features, Graph
 from heterophily.htmp.execution.batch import full_graph_of
+from heterophily.htmp.parts import Context, GraphLike
 
 if TYPE_CHECKING:
     from heterophily.htmp.network import Network
-    from heterophily.htmp.parts import Context
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class State(nn.Module):
         super().__init__()
         self.register_buffer("initialized", torch.tensor(False))
         self.register_buffer("training_graph", torch.zeros(32, dtype=torch.uint8))
-        self._recognized: Graph | None = None  # the training graph, or a graph with the same checksum
+        self._recognized: GraphLike | None = None  # the training graph, or a graph with the same checksum
         self.register_load_state_dict_post_hook(_clear_cache)
 
     def clear_cache(self) -> None:
@@ -57,7 +57,7 @@ class State(nn.Module):
         self.initialized = torch.ones_like(self.initialized)
         self._recognized = graph
 
-    def is_training_graph(self, graph: Graph) -> bool:
+    def is_training_graph(self, graph: GraphLike) -> bool:
         """Return whether edges and features are those of the training graph, whatever the labels."""
         if graph is self._recognized:
             return True
@@ -73,24 +73,24 @@ class State(nn.Module):
     def update(self, graph: Graph, logits: Tensor) -> None:
         """Set the values after validation has improved."""
 
-    def needs_adaptation(self, graph: Graph) -> bool:
+    def needs_adaptation(self, graph: GraphLike) -> bool:
         """Return whether `adapt` has to be called before a forward pass over this graph."""
         return False
 
-    def adapt(self, graph: Graph, predict: Callable[[], Tensor]) -> None:
+    def adapt(self, graph: GraphLike, predict: Callable[[], Tensor]) -> None:
         """Set temporary values for unseen nodes; `predict` returns logits that use them."""
 
     def end_adaptation(self) -> None:
         """Discard the temporary values."""
 
-    def add_virtual_nodes(self, graph: Graph, features: Callable[[], Features]) -> Graph:
+    def add_virtual_nodes(self, graph: GraphLike, features: Callable[[], Features]) -> GraphLike:
         """Return the graph with virtual nodes after all real nodes."""
         return graph
 
-    def prepare(self, context: "Context") -> None:
+    def prepare(self, context: Context) -> None:
         """Compute the values that parts read in this pass."""
 
-    def loss_nodes(self, context: "Context", nodes: Tensor) -> Tensor:
+    def loss_nodes(self, context: Context, nodes: Tensor) -> Tensor:
         """Return the nodes that the classification loss uses, in place of the training nodes."""
         return nodes
 

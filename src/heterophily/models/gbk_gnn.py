@@ -157,7 +157,7 @@ class Gate(Guidance[GateWeights]):
             carry[key] = gate
             seen.context.add_aux_output("gate", (hood, seen.pattern, gate))
         share = 1 - carry[key] if self.other else carry[key]
-        return share * RowMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency).values
+        return share * RowMean().cached_matrix(seen.context.graph, seen.adjacency).values
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood, adjacency_of
-from heterophily.htmp.parts import Context, Sizes, Weights
+from heterophily.htmp.parts import Context, GraphLike, Sizes, Weights
 from heterophily.htmp.transform import Linear
 
 RELATIONS = tuple((space, quadrant) for space in ("graph", "latent") for quadrant in range(4))
@@ -114,7 +114,7 @@ class RelationMean(FixedGuidance):
         found: Matrix = graph.cached(key, lambda: self._scaled(graph, seen.adjacency))
         return found
 
-    def _scaled(self, graph: Graph, adjacency: Adjacency) -> Matrix:
+    def _scaled(self, graph: GraphLike, adjacency: Adjacency) -> Matrix:
         if self.degree == "relation":
             return SymmetricMean().matrix(adjacency)
         hoods = [Geometric(*which, self.overlap) for which in RELATIONS]

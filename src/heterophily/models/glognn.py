@@ -113,9 +113,8 @@ class PredictFromBoth(Predict):
     @override
     def __call__(self, x: Features, w: PredictWeights, context: Context) -> Tensor:
         assert isinstance(w, PredictFromBothWeights)
-        channel = WithSelf() * SymmetricMean()
         adjacency = structure_adjacency(WithSelf(), context.graph)
-        filter_ = SymmetricMean().cached_matrix(context.graph, channel, adjacency)  # S°
+        filter_ = SymmetricMean().cached_matrix(context.graph, adjacency)  # S°
         structure = filter_ @ w.structure.weight + w.structure.bias
         hidden = F.relu(torch.lerp(structure, w.inner(x), self.share))
         return w.outer(apply_dropout(hidden, self.dropout, training=context.training))
@@ -212,7 +211,7 @@ class ClosedFormCoefficients(Guidance):
 
     @override
     def operator(self, seen: ChannelInput, w: Weights) -> "LowRankOperator":
-        filter_ = SymmetricMean().cached_matrix(seen.context.graph, seen.channel, seen.adjacency)
+        filter_ = SymmetricMean().cached_matrix(seen.context.graph, seen.adjacency)
         initial = cast("Tensor", seen.context.initial)
         return LowRankOperator(self, filter_, initial, seen.context.shared_weights)
 

@@ -1,7 +1,7 @@
 """HOG-GCN: neighbors within two hops, weighted by an estimated degree of homophily."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -259,15 +259,14 @@ class EstimatedHomophily(Guidance[EstimatedHomophilyWeights]):
 
     @override
     def shared_weights(self, size: Sizes) -> dict[str, nn.Module]:
-        n_features = cast("Graph", size.graph).n_features
-        return {"attributes": AttributeModel(n_features, self.width, size.n_classes)}
+        return {"attributes": AttributeModel(size.n_features, self.width, size.n_classes)}
 
     @override
     def weights(self, size: Sizes) -> EstimatedHomophilyWeights:
-        assert size.adjacency is not None
-        assert size.graph is not None
-        pattern, near = pattern_of(size.adjacency), WithSelf().adjacency(size.graph)
-        return EstimatedHomophilyWeights(mask=nn.Parameter(_membership(pattern, pattern_of(near))))
+        assert size.adjacency_of is not None
+        assert size.neighborhood is not None
+        within, near = (pattern_of(size.adjacency_of(hood)) for hood in (size.neighborhood, WithSelf()))
+        return EstimatedHomophilyWeights(mask=nn.Parameter(_membership(within, near)))
 
     @override
     def values(self, seen: ChannelInput, w: EstimatedHomophilyWeights) -> Tensor:

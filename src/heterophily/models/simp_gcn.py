@@ -13,6 +13,7 @@ from heterophily.core.spaces import Choice
 from heterophily.htmp.algorithms.cache import cached
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import Combine, Messages
+from heterophily.htmp.execution.batch import full_graph_of
 from heterophily.htmp.guidance import Ones, SymmetricMean
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import Deviation, FeatureNorm, Method, PositiveFloat, PositiveInt, define_method
@@ -165,7 +166,7 @@ class SimilarityLoss(AuxiliaryLoss[SimilarityLossWeights]):
 
     @override
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: SimilarityLossWeights) -> Tensor:
-        pairs, targets = context.graph.cached("similar pairs", lambda: similar_pairs(context.graph))
+        pairs, targets = context.graph.cached("similar pairs", lambda: similar_pairs(full_graph_of(context.graph)))
         if len(targets) > self.n_pairs:
             drawn = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)
             pairs, targets = pairs[:, drawn], targets[drawn]

@@ -29,7 +29,7 @@ from heterophily.htmp.combine import AdaptiveSum, Add, SingleChannel, WeightedAd
 from heterophily.htmp.fuse import LastLayer
 from heterophily.htmp.guidance import ChannelInput, Complement, FixedGuidance, Ones
 from heterophily.htmp.method import Method, complete_architecture, make_method
-from heterophily.htmp.neighborhoods import Ego
+from heterophily.htmp.neighborhoods import Ego, adjacency_of
 from heterophily.htmp.network import Network
 from heterophily.htmp.parts import Context
 from heterophily.htmp.transform import NoTransform
@@ -170,8 +170,7 @@ def mixing_weights(network: Network) -> list[Any]:
 
 
 def _operator(channel: Channel, context: Context) -> Any:
-    graph, hood = context.graph, channel.neighborhood
-    adjacency = graph.cached(hood, lambda: hood.adjacency(graph))
+    adjacency = adjacency_of(channel.neighborhood, context.graph)
     nothing: Any = None  # fixed guidance does not look at states
     return channel.guidance.operator(ChannelInput(channel, adjacency, nothing, nothing, context), None)
 

@@ -13,7 +13,7 @@ from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fanou
 from heterophily.htmp.guidance import Attention, ChannelInput, Ones, RowMean, SymmetricMean
 from heterophily.htmp.method import full_graph_reason, make_method
 from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf
-from heterophily.htmp.parts import Context
+from heterophily.htmp.parts import Context, GraphLike
 from heterophily.models import REGISTRY
 from heterophily.models.ggcn import Signed
 
@@ -209,6 +209,18 @@ def test_a_part_that_takes_a_sample_for_the_graph_is_stopped():
     sample = Batch(ring(), torch.arange(4), {})
     with pytest.raises(HeterophilyError, match="adjacency_of"):
         Raw().adjacency(sample)
+
+
+def test_a_batch_has_what_parts_may_use_of_a_graph():
+    graph, nodes = ring(), torch.tensor([5, 0, 3])
+    sample = Batch(graph, nodes, {})
+    assert not isinstance(sample, Graph)
+    members = {name for name in vars(GraphLike) if not name.startswith("_")}
+    assert all(hasattr(sample, name) for name in members)
+    assert all(hasattr(graph, name) for name in members)
+    assert (sample.n_nodes, sample.n_features, sample.n_classes) == (3, graph.n_features, graph.n_classes)
+    for name in ("features", "labels", "degrees"):
+        assert torch.equal(getattr(sample, name), getattr(graph, name)[nodes]), name
 
 
 def test_padding_adds_rows_and_only_to_squares_columns():

@@ -8,7 +8,7 @@ full graph. Parts process a batch like any graph.
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -16,6 +16,9 @@ from torch import Tensor
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix, Pattern, segment_sum
+from heterophily.htmp.parts import GraphLike
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,53 +94,34 @@ class RowSource:
         )
 
 
-class Batch(Graph):
-    """Some nodes of a full graph, seeds first, then `n_virtual` virtual nodes.
+class Batch:
+    """Some nodes of a full graph, seeds first, then `n_virtual` virtual nodes, as a `GraphLike`.
 
     Features are gathered when a part reads them. Nothing is validated, because the full graph was.
     """
 
-    nodes: Tensor  # (n,)
-    full_graph: Graph
-    sampled: Mapping[Hashable, SampledMatrix]  # by neighborhood
-    n_virtual: int
-
     def __init__(
         self,
         full_graph: Graph,
-        nodes: Tensor,
-        drawn: Mapping[Hashable, SampledMatrix],
+        nodes: Tensor,  # (n,)
+        sampled: Mapping[Hashable, SampledMatrix],  # by neighborhood
         *,
         labels: Tensor | None = None,
         n_virtual: int = 0,
         gather: Callable[[], Features] | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
-        facts = {
-            "adjacency": _empty(len(nodes) + n_virtual),
-            "labels": full_graph.labels[nodes].to(device) if labels is None else labels,
-            "n_classes": full_graph.n_classes,
-            "splits": {},
-            "name": full_graph.name,
-            "node_ids": None,
-            "class_names": full_graph.class_names,
-            "nodes": nodes,
-            "full_graph": full_graph,
-            "sampled": drawn,
-            "n_virtual": n_virtual,
-            "_gather": gather or (lambda: rows_of(full_graph.features, nodes).to(device)),
-        }
-        self.__setstate__(facts)
+        self.full_graph, self.nodes, self.sampled, self.n_virtual = full_graph, nodes, sampled, n_virtual
+        self.name, self.n_nodes = full_graph.name, len(nodes) + n_virtual
+        self.n_features, self.n_classes = full_graph.n_features, full_graph.n_classes
+        self.labels = full_graph.labels[nodes].to(device) if labels is None else labels
+        self._gather = gather or (lambda: rows_of(full_graph.features, nodes).to(device))
+        self._cache: dict[Hashable, object] = dict(sampled)
 
     @cached_property
     def features(self) -> Features:
         """X of the nodes, then of the virtual nodes."""
-        return self.__dict__["_gather"]()
-
-    @cached_property
-    def n_features(self) -> int:
-        """Number F of features."""
-        return self.full_graph.n_features
+        return self._gather()
 
     @property
     def symmetric(self) -> Pattern:
@@ -152,9 +136,11 @@ class Batch(Graph):
         found = self.full_graph.degrees.index_select(0, self.nodes)
         return pad(found.to(self.labels.device), self.n_virtual)
 
-    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return a sampled neighborhood, or a value of this batch that is computed once."""
-        return self.sampled[key] if key in self.sampled else super().cached(key, compute)
+        if key not in self._cache:
+            self._cache[key] = compute()
+        return cast("T", self._cache[key])
 
     def with_virtual_nodes(self, features: Callable[[], Features], rows: Tensor, labels: Tensor) -> "Batch":
         """Return the batch with virtual nodes, with features `rows`, after its nodes."""
@@ -176,18 +162,21 @@ class Batch(Graph):
         return Batch(self.full_graph, self.nodes, drawn, device=device)
 
 
-def full_graph_of(graph: Graph) -> Graph:
+def full_graph_of(graph: GraphLike) -> Graph:
     """Return the graph that a batch is part of, or the graph itself."""
-    return graph.full_graph if isinstance(graph, Batch) else graph
+    return graph.full_graph if isinstance(graph, Batch) else cast("Graph", graph)
 
 
-def global_node_ids(graph: Graph) -> Tensor | None:
+def global_node_ids(graph: GraphLike) -> Tensor | None:
     """Return the ids of the nodes of a batch in the full graph; None for a full graph."""
     return graph.nodes.to(graph.labels.device) if isinstance(graph, Batch) else None
 
 
-def with_virtual_nodes(graph: Graph, features: Callable[[], Features], rows: Tensor, labels: Tensor) -> Graph:
-    """Return the symmetrized graph with virtual nodes, which have no neighbors, after its nodes."""
+def with_virtual_nodes(graph: GraphLike, features: Callable[[], Features], rows: Tensor, labels: Tensor) -> GraphLike:
+    """Return the symmetrized graph or the batch with virtual nodes, which have no neighbors, after its nodes."""
+    if isinstance(graph, Batch):
+        return graph.with_virtual_nodes(features, rows, labels)
+    graph = full_graph_of(graph)
     edges = graph.symmetric
     tail = edges.indptr[-1:].expand(len(rows))
     pattern = Pattern(torch.cat([edges.indptr, tail]), edges.indices, graph.n_nodes + len(rows))
@@ -250,10 +239,6 @@ def pad_pattern(pattern: Pattern, count: int, *, columns_are_batch_nodes: bool) 
     """Append `count` empty rows, and columns if the columns are the nodes of the batch."""
     indptr = torch.cat([pattern.indptr, pattern.indptr[-1:].expand(count)])
     return Pattern(indptr, pattern.indices, pattern.n_columns + (count if columns_are_batch_nodes else 0))
-
-
-def _empty(n: int) -> Pattern:
-    return Pattern(torch.zeros(n + 1, dtype=torch.int), torch.zeros(0, dtype=torch.int), n)
 
 
 def _moved(drawn: SampledMatrix, device: torch.device | str) -> SampledMatrix:

@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from typing_extensions import override
 
-from heterophily.core.graph import Graph
 from heterophily.htmp.fuse import LastLayer
 from heterophily.htmp.method import Method, complete_architecture
 from heterophily.htmp.network import Network
-from heterophily.htmp.parts import Context
+from heterophily.htmp.parts import Context, GraphLike
 from heterophily.htmp.transform import Linear
 
 FOLDED_WEIGHTS = ("transform.*", "combine.b")  # weights of a linear layer whose columns the head reads
@@ -28,7 +27,7 @@ class FoldedNetwork(Network):
     """A network whose forward pass folds the head into the last layer."""
 
     @override
-    def forward(self, graph: Graph | Context) -> Tensor:
+    def forward(self, graph: GraphLike | Context) -> Tensor:
         weights = {f"network.{name}": weight for name, weight in folded_weights(self).items()}
         logits: Tensor = functional_call(_Unfolded(self), weights, (graph,))
         return logits
@@ -42,7 +41,7 @@ class _Unfolded(nn.Module):
         self.network = network
 
     @override
-    def forward(self, graph: Graph | Context) -> Tensor:
+    def forward(self, graph: GraphLike | Context) -> Tensor:
         return Network.forward(self.network, graph)
 
 

@@ -226,7 +226,7 @@ class FeaturesAndStructure(Encoder[FeaturesAndStructureWeights]):
         again = p if self.structure_dropout == "double" else 0.0
         features = w.features(apply_dropout(x, again, training=training))
         adjacency = structure_adjacency(Raw(), context.graph)
-        means = RowMean().cached_matrix(context.graph, Raw() * RowMean(), adjacency)
+        means = RowMean().cached_matrix(context.graph, adjacency)
         means = apply_dropout(means, 1 - (1 - p) * (1 - again), training=training)
         weight, bias = w.structure.weight, w.structure.bias
         # Prototypes have no row in W_a: no node receives messages from them.

@@ -23,7 +23,7 @@ from heterophily.core.errors import HeterophilyError, check_option
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.execution.batch import Batch, full_graph_of, global_node_ids, with_virtual_nodes
-from heterophily.htmp.parts import Context
+from heterophily.htmp.parts import Context, GraphLike
 from heterophily.htmp.state import State, StatePart
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class CompatibilityState(State):
         self.register_buffer("supplementary_labels", uniform.clone())
         self.register_buffer("compatibility", torch.full((k, k), 1 / k))
         self.register_buffer("is_train_node", torch.zeros(graph.n_nodes, dtype=torch.bool))
-        self._extended: tuple[Graph, Graph] | None = None  # a graph, and the same with prototypes
+        self._extended: tuple[GraphLike, GraphLike] | None = None  # a graph, and the same with prototypes
         self._adapted: Tensor | None = None  # soft labels of another graph
 
     @override
@@ -156,12 +156,12 @@ class CompatibilityState(State):
         self.supplementary_labels = self.soft_labels if use_true else soft.to(place)
 
     @override
-    def needs_adaptation(self, graph: Graph) -> bool:
+    def needs_adaptation(self, graph: GraphLike) -> bool:
         is_known = graph is self._recognized or self._adapted is not None
         return not is_known and not self.is_training_graph(graph)
 
     @override
-    def adapt(self, graph: Graph, predict: Callable[[], Tensor]) -> None:
+    def adapt(self, graph: GraphLike, predict: Callable[[], Tensor]) -> None:
         place = self.compatibility.device
         n_nodes, k = full_graph_of(graph).n_nodes, self.n_virtual
         self._adapted = torch.full((n_nodes, k), 1 / k, device=place)
@@ -172,10 +172,10 @@ class CompatibilityState(State):
         self._adapted = None
 
     @override
-    def add_virtual_nodes(self, graph: Graph, features: Callable[[], Features]) -> Graph:
+    def add_virtual_nodes(self, graph: GraphLike, features: Callable[[], Features]) -> GraphLike:
         labels = torch.arange(self.n_virtual, device=graph.labels.device)
         if isinstance(graph, Batch):
-            return graph.with_virtual_nodes(features, self.prototypes, labels)
+            return with_virtual_nodes(graph, features, self.prototypes, labels)
         if self._extended is None or self._extended[0] is not graph:
             self._extended = graph, with_virtual_nodes(graph, features, self.prototypes, labels)
         return self._extended[1]
