@@ -7,6 +7,7 @@ import pytest
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import PARTS
+from heterophily.core.split import splits_from_masks
 from heterophily.data.catalog import CATALOG, lookup
 from heterophily.data.loading import check_sizes, load, open_graph
 from heterophily.data.splits import draw_split
@@ -49,6 +50,17 @@ def test_official_splits_of_another_graph_are_refused(tiny, tmp_path):
     save_official(tmp_path, n_nodes=39)
     with pytest.raises(HeterophilyError, match=r"must have boolean masks of shape \(10, 40\)"):
         load("tiny")
+
+
+def test_official_splits_of_the_raw_file_are_those_of_datasets_outside_of_the_paper(tiny, monkeypatch):
+    masks = np.tile(np.arange(40) % 3, (2, 1))
+    splits = splits_from_masks({part: masks == i for i, part in enumerate(PARTS)}, origin="official")
+    raw = load("tiny").replace(splits=splits)
+    monkeypatch.setattr("heterophily.data.loading.read_format", lambda *_: raw)
+    monkeypatch.setitem(CATALOG, "tiny", replace(tiny, paper_counts=None))
+    assert origins(load("tiny")) == {"official"}
+    monkeypatch.setitem(CATALOG, "tiny", replace(tiny, paper_counts="symmetric"))
+    assert origins(load("tiny")) == {f"random, seed {i}" for i in range(10)}
 
 
 @pytest.mark.parametrize(

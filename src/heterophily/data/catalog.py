@@ -1,4 +1,4 @@
-"""The datasets of the paper's benchmark, plus Cora and Citeseer, read from catalog.toml.
+"""The datasets of the paper's benchmark and a few more public ones, read from catalog.toml.
 
 To add a dataset whose format has a reader in `formats.py`, add a table to catalog.toml.
 """
@@ -53,7 +53,7 @@ class Dataset:
     >>> CATALOG["chameleon-f"].n_nodes
     890
     >>> [name for name, dataset in CATALOG.items() if not dataset.in_paper]
-    ['cora', 'citeseer']
+    ['cora', 'citeseer', 'tolokers', 'chameleon', 'wisconsin', 'computers', 'cora-ml']
     """
 
     name: str

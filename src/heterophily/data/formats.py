@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import load_npz
 from heterophily.core.graph import Graph
+from heterophily.core.split import splits_from_masks
 from heterophily.core.types import Array
 from heterophily.data.pickles import read_pickle, read_pickled_npz
 
@@ -22,11 +23,12 @@ MAX_SPARSE_DENSITY = 0.1  # fraction of nonzero features up to which a matrix is
 
 
 def heterophilous_npz(paths: dict[str, Path]) -> Graph:
-    """Read the npz file of heterophilous-graphs: `edges` (E, 2), `node_features`, `node_labels`."""
+    """Read the npz file of heterophilous-graphs: `edges` (E, 2), `node_features`, `node_labels`, and masks."""
     (path,) = paths.values()
     arrays = load_npz(path)
     edges, features, labels = (arrays[k] for k in ("edges", "node_features", "node_labels"))
-    return Graph.from_edges(edges, sparse_if_worth(features), labels=labels)
+    splits = splits_from_masks(arrays, origin="official")
+    return Graph.from_edges(edges, sparse_if_worth(features), labels=labels, splits=splits)
 
 
 def geom_gcn_text(paths: dict[str, Path]) -> Graph:

@@ -1,9 +1,10 @@
 """Graphs by name: datasets of the catalog, the embedded graph, and the user's files."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from heterophily.core.errors import HeterophilyError, unknown_name
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Graph, Split
 from heterophily.data.catalog import CATALOG, Dataset, lookup
 from heterophily.data.formats import read_format
 from heterophily.data.splits import official_splits, random_splits
@@ -22,8 +23,8 @@ def load(name: str, *, seed: int | None = None) -> Graph:
     name
         Name of a dataset in `CATALOG`, or ``"digits"`` for the embedded synthetic graph.
     seed
-        Seed of ten random splits. By default, the graph has its ten official splits if their file
-        is available, and random splits with seed 0 otherwise; see `Split.origin`.
+        Seed of ten random splits. By default, the graph has its ten official splits if they are
+        available, and random splits with seed 0 otherwise; see `Split.origin`.
 
     Returns
     -------
@@ -47,9 +48,16 @@ def load(name: str, *, seed: int | None = None) -> Graph:
     dataset = lookup(name)
     graph = read_format(dataset.format, fetch(dataset)).replace(name=name)
     check_sizes(graph, dataset)
-    path = find(dataset, "splits.npz") if seed is None else None
-    splits = official_splits(path, graph.n_nodes) if path else random_splits(graph, seed=seed or 0)
-    return graph.replace(splits=splits)
+    splits = _official_splits(graph, dataset) if seed is None else {}
+    return graph.replace(splits=splits or random_splits(graph, seed=seed or 0))
+
+
+def _official_splits(graph: Graph, dataset: Dataset) -> Mapping[str, Split]:
+    """Return the splits of `splits.npz`, or those of the raw file if the paper did not choose other ones."""
+    path = find(dataset, "splits.npz")
+    if path:
+        return official_splits(path, graph.n_nodes)
+    return {} if dataset.in_paper else graph.splits
 
 
 def check_sizes(graph: Graph, dataset: Dataset) -> None:
