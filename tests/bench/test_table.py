@@ -35,7 +35,7 @@ def record(model="gcn", dataset="actor", split=0, value=0.3, **fields):
         "source": "reference",
         "recipe": f"row of {model}",
         "checksum": f"sum of {dataset}",
-        "run": {"scores": {"test": {"accuracy": value, "macro_f1": value / 2}}},
+        "run": {"scores": {"test": {"accuracy": value, "f1_macro": value / 2}}},
         "details": {"split": PART},
         "finished": "2030-01-01",
     }
@@ -106,8 +106,8 @@ def test_chosen_models_and_datasets_keep_the_callers_order(small):
         ({"models": ["gnc"]}, 'unknown model in these results "gnc"; did you mean "gcn"'),
         ({"datasets": ["actr"]}, 'unknown dataset in these results "actr"; did you mean "actor"'),
         ({"models": []}, "expected at least one model; name one"),
-        ({"metric": "f1"}, 'unknown metric of mlp on actor "f1"; available: accuracy, macro_f1'),
-        ({"metric": "macro_f1", "against": True}, "the paper reports only accuracy, not macro_f1"),
+        ({"scoring": "f1"}, 'unknown scoring of mlp on actor "f1"; available: accuracy, f1_macro'),
+        ({"scoring": "f1_macro", "against": True}, "the paper reports only accuracy, not f1_macro"),
     ],
 )
 def test_unknown_names_are_told(small, options, words):
@@ -120,8 +120,8 @@ def test_no_records_no_table():
         build_table([])
 
 
-def test_another_metric(small):
-    assert build_table(small, metric="macro_f1").entries["cmgnn", "actor"].mean == pytest.approx(18.5)
+def test_another_scoring(small):
+    assert build_table(small, scoring="f1_macro").entries["cmgnn", "actor"].mean == pytest.approx(18.5)
 
 
 def test_failed_and_missing_cells(small):
@@ -556,7 +556,7 @@ def test_the_command_chooses(run):
     code, out, _ = run("--format", "json", "--models", "gcn, mlp", "--datasets", "actor")
     assert code == 0
     assert [(c["model"], c["dataset"]) for c in json.loads(out)] == [("gcn", "actor"), ("mlp", "actor")]
-    _, out, _ = run("--format", "json", "--metric", "macro_f1", "--models", "all")
+    _, out, _ = run("--format", "json", "--scoring", "f1_macro", "--models", "all")
     assert json.loads(out)[0]["mean"] == pytest.approx(mean([36.9, 36.2, 37.8]) / 2)
     assert json.loads(out)[0]["std"] == pytest.approx(stdev([36.9, 36.2, 37.8]) / 2)
 
@@ -584,8 +584,8 @@ def test_the_command_writes_files(run, small, tmp_path):
         (["--diagram", "d.jpg"], "a figure file with extension .png"),
         (["--diagram", "d.png", "--models", "gcn"], "needs three methods"),
         (["--models", "gnc"], 'did you mean "gcn"'),
-        (["--metric", "accurcy"], 'did you mean "accuracy"'),
-        (["--against", "paper", "--metric", "macro_f1"], "only accuracy"),
+        (["--scoring", "accurcy"], 'did you mean "accuracy"'),
+        (["--against", "paper", "--scoring", "f1_macro"], "only accuracy"),
     ],
 )
 def test_the_command_refuses_in_a_sentence(run, words, said, tmp_path, monkeypatch):

@@ -38,7 +38,7 @@ FACTS = {
 
 def record(**changes):
     run = {
-        "scores": {"test": {"accuracy": 0.5, "macro_f1": 0.25}, "val": {"accuracy": 0.75}},
+        "scores": {"test": {"accuracy": 0.5, "f1_macro": 0.25}, "val": {"accuracy": 0.75}},
         "curve": {"loss": [1.0, 0.1 + 0.2]},
         "n_epochs": 2,
     }
@@ -58,9 +58,9 @@ def test_a_record_comes_back_as_it_was(tmp_path):
     assert json.loads(path.read_text(encoding="utf-8"))["split"] == "0"
 
 
-def test_a_score_is_a_metric_of_a_part():
+def test_a_score_has_a_part_and_a_scoring():
     one = record()
-    assert (one.score(), one.score("val"), one.score(metric="macro_f1")) == (0.5, 0.75, 0.25)
+    assert (one.score(), one.score("val"), one.score(scoring="f1_macro")) == (0.5, 0.75, 0.25)
 
 
 def test_only_done_is_done():

@@ -60,12 +60,12 @@ def test_the_value_is_the_mean_validation_accuracy_of_a_fit(graph, find):
     assert found.value == np.mean(fits)
 
 
-def test_the_value_is_the_mean_of_the_given_metric(graph, find):
-    found = find(trials=1, splits="1", seed=5, metric="macro_f1")
+def test_the_value_is_the_mean_of_the_given_scoring(graph, find):
+    found = find(trials=1, splits="1", seed=5, scoring="f1_macro")
     model = NodeClassifier("gcn", seed=6, device="cpu", **found.settings)
     run = model.fit(graph, split="1", progress=False).run_
-    assert found.value == run.score("val", "macro_f1")
-    with pytest.raises(HeterophilyError, match="was started with another metric"):
+    assert found.value == run.score("val", "f1_macro")
+    with pytest.raises(HeterophilyError, match="was started with another scoring"):
         find(trials=1, splits="1", seed=5)
 
 

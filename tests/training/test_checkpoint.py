@@ -117,7 +117,7 @@ def test_checkpoints_are_not_written_all_the_time(run, tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        {"seed": 1}, {"width": 16}, {"model": "mlp"}, {"class_weights": True},
+        {"seed": 1}, {"width": 16}, {"model": "mlp"}, {"class_weight": "balanced"},
         {"preset": "reference"}, {"max_epochs": 13},
     ],
     ids=str,

@@ -1,14 +1,11 @@
 """Fitting with tuned settings, and selecting a method by its validation score."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from heterophily import HeterophilyError
 from heterophily.htmp.method import settings_of
 from heterophily.training import selection
-from heterophily.training.metrics import METRICS, accuracy
 from heterophily.training.selection import CANDIDATES, fit_model
 
 QUICK = {"max_epochs": 6, "width": 8}
@@ -26,15 +23,13 @@ def test_auto_returns_the_method_with_the_best_validation_score(graph):
     assert best.network_.method.name == CANDIDATES[int(np.argmax(scores))]
 
 
-def test_auto_uses_the_given_metric(graph, monkeypatch):
-    def error(logits, labels):
-        return 1 - accuracy.function(logits, labels)
+def test_auto_uses_the_given_scoring(graph, monkeypatch):
+    def neg_error(y_true, y_proba):
+        return float(np.mean(y_true == y_proba.argmax(axis=1))) - 1
 
-    metric = dataclasses.replace(accuracy, name="error", function=error, higher_is_better=False)
-    monkeypatch.setitem(METRICS, "error", metric)
     monkeypatch.setattr(selection, "CANDIDATES", ("mlp", "gcn"))
-    best = fit_model(graph, "auto", metric="error", **QUICK)
-    assert best.run_.history.metric == "error"
+    best = fit_model(graph, "auto", scoring=neg_error, **QUICK)
+    assert best.run_.history.scoring == "neg_error"
     assert best.network_.method.name == fit_model(graph, "auto", **QUICK).network_.method.name
 
 

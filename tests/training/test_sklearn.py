@@ -12,7 +12,7 @@ from heterophily.core.spaces import setting_infos
 from heterophily.htmp.method import Method
 from heterophily.models import REGISTRY
 from heterophily.models.gcn import GCN
-from heterophily.training.metrics import METRICS
+from heterophily.training.scoring import SCORINGS
 
 # The checks that do not fit arrays. Not applicable: check_do_not_raise_errors_in_init_or_set_param, because
 # settings are validated at construction.
@@ -52,7 +52,7 @@ def test_parameters_contain_the_settings():
 
 @pytest.mark.parametrize("model", ["gcn", GCN, GCN(width=8)], ids=str)
 def test_a_clone_has_the_same_parameters_and_is_not_fitted(graph, split, model):
-    options = {"max_epochs": 2, "preset": "reference", "device": "cpu", "metric": "macro_f1"}
+    options = {"max_epochs": 2, "preset": "reference", "device": "cpu", "scoring": "f1_macro"}
     fitted = NodeClassifier(model, **options).fit(graph, split=split, progress=False)
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
@@ -99,15 +99,15 @@ def test_predictions_are_class_names_if_the_graph_has_them(graph, split, tmp_pat
 
 def test_all_parameters_are_saved(graph, split, tmp_path):
     options = {
-        "preset": "reference", "seed": 5, "device": "cpu", "class_weights": True, "batch_size": 8,
-        "neighbors": "all", "metric": "macro_f1", "max_epochs": 1, "width": 4,
+        "preset": "reference", "seed": 5, "device": "cpu", "class_weight": "balanced", "batch_size": 8,
+        "neighbors": "all", "scoring": "f1_macro", "max_epochs": 1, "width": 4,
     }  # fmt: skip
     fitted = NodeClassifier("gcn", **options).fit(graph, split=split, progress=False)
     loaded = NodeClassifier.load(fitted.save(tmp_path))
     assert loaded.get_params() == fitted.get_params() == {"model": "gcn", **options}
 
 
-@pytest.mark.parametrize("name", [name for name in METRICS if name != "roc_auc"])
-def test_the_score_is_the_metric(graph, split, name):
-    model = NodeClassifier("gcn", max_epochs=5, metric=name).fit(graph, split=split, progress=False)
+@pytest.mark.parametrize("name", [name for name in SCORINGS if name != "roc_auc"])
+def test_the_score_is_the_scoring(graph, split, name):
+    model = NodeClassifier("gcn", max_epochs=5, scoring=name).fit(graph, split=split, progress=False)
     assert model.score() == pytest.approx(model.run_.score("test", name))

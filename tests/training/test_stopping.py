@@ -29,13 +29,6 @@ def test_only_strictly_better_epochs_count(scores, better, epoch):
     assert (best.epoch, best.score) == (epoch, max(scores))
 
 
-def test_a_lower_score_is_better_if_the_metric_says_so():
-    best = EarlyStopping(patience=10, higher_is_better=False)
-    better = [best.update(s, e, network(0.0)) for e, s in enumerate([0.5, 0.6, 0.4, 0.4])]
-    assert better == [True, False, True, False]
-    assert (best.epoch, best.score) == (2, 0.4)
-
-
 def test_patience_runs_out_and_an_improvement_renews_it():
     best, exhausted = EarlyStopping(patience=2), []
     for epoch, score in enumerate([0.5, 0.4, 0.6, 0.6, 0.6, 0.6]):

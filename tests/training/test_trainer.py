@@ -16,9 +16,10 @@ from heterophily.models import REGISTRY
 from heterophily.models.cmgnn.state import CompatibilityState
 from heterophily.training import steps
 from heterophily.training import trainer as module
-from heterophily.training.metrics import accuracy, all_metrics
+from heterophily.training.class_weight import balanced_class_weights, make_class_weights
+from heterophily.training.scoring import accuracy, all_scores
 from heterophily.training.seeds import seed_everything
-from heterophily.training.trainer import Trainer, balanced_class_weights
+from heterophily.training.trainer import Trainer
 
 DRAWING = ("gcn", "cmgnn", "hog-gcn", "simp-gcn", "gcn+")  # each with dropout, some draw more
 
@@ -121,7 +122,7 @@ def test_test_labels_are_never_read(run, graph, split, model):
 
 def test_test_scores_are_of_the_true_test_labels(run, graph, split):
     network, result = run("gcn", max_epochs=40)
-    assert result.scores["test"] == all_metrics(network(graph).detach(), graph.labels, split.test)
+    assert result.scores["test"] == all_scores(network(graph).detach(), graph.labels, split.test)
     labels = graph.labels.clone()
     labels[split.test] = (labels[split.test] + 1) % 3
     _, other = run("gcn", max_epochs=40, on=graph.replace(labels=labels))
@@ -157,7 +158,7 @@ def test_unlabelled_test_nodes_have_no_scores(run, graph, split):
     labels[split.test[:5]] = graph.labels[split.test[:5]]
     _, partly = run("gcn", on=graph.replace(labels=labels))
     logits = network(graph).detach()
-    assert partly.scores["test"] == all_metrics(logits, graph.labels, split.test[:5])
+    assert partly.scores["test"] == all_scores(logits, graph.labels, split.test[:5])
 
 
 @pytest.mark.parametrize("preset", ["published", "reference"])
@@ -168,7 +169,7 @@ def test_the_best_state_is_restored(run, graph, split, model, preset):
     assert result.scores["val"]["accuracy"] == max(reached)
     assert result.best_epoch == reached.index(max(reached))
     assert not network.training
-    assert result.scores["val"] == all_metrics(network(graph).detach(), graph.labels, split.val)
+    assert result.scores["val"] == all_scores(network(graph).detach(), graph.labels, split.val)
 
 
 def test_training_learns_the_graph(run):
@@ -245,8 +246,8 @@ def test_an_interruption_within_an_epoch_keeps_the_best_state_too(run):
             raise KeyboardInterrupt
         return accuracy.function(*arguments)
 
-    metric = dataclasses.replace(accuracy, function=function)
-    _, result = run("cmgnn", max_epochs=500, metric=metric)
+    scoring = dataclasses.replace(accuracy, function=function)
+    _, result = run("cmgnn", max_epochs=500, scoring=scoring)
     assert (result.stopped, result.n_epochs) == ("interrupted", 8)
     assert result.scores["val"]["accuracy"] == max(result.history.val_scores)
 
@@ -298,7 +299,7 @@ def test_class_weights_are_inverse_to_class_sizes(graph, split):
 @pytest.mark.parametrize("form", ["nll", "ce_of_probabilities", "negative_probability"])
 def test_class_weights_weigh_each_node_by_its_class(run, graph, split, form):
     settings = {"dropout": 0.0, "loss": form, "seed": 5}
-    _, result = run("gcn", class_weights=True, **settings)
+    _, result = run("gcn", class_weight="balanced", **settings)
     seed_everything(5)
     logits = build("gcn", graph, width=8, dropout=0.0)(graph)[split.train].detach()
     y = graph.labels[split.train]
@@ -313,7 +314,7 @@ def test_class_weights_weigh_each_node_by_its_class(run, graph, split, form):
 
 
 def test_class_weights_count_for_prototypes_too(run, graph, split):
-    _, result = run("cmgnn", class_weights=True, dropout=0.0, discrimination_weight=0.0, seed=5)
+    _, result = run("cmgnn", class_weight="balanced", dropout=0.0, discrimination_weight=0.0, seed=5)
     seed_everything(5)
     network = build("cmgnn", graph, width=8, dropout=0.0)
     network.initialize_states(graph, split.train)
@@ -364,3 +365,19 @@ def test_a_watcher_sees_every_improvement_after_the_belief_took_it_up(run):
     # The kept state is that of the last improvement, with the estimate that it was reached with.
     assert len(seen) > 1
     assert torch.equal(network.states[0].compatibility, seen[-2][1])
+
+
+def test_class_weights_are_given_by_name_or_number(graph, split):
+    named = graph.replace(class_names=("a", "b", "c"))
+    for weights in ({"b": 3.0, "c": 0.5}, {1: 3.0, 2: 0.5}):
+        assert make_class_weights(weights, named, split.train).tolist() == [1.0, 3.0, 0.5]
+    assert make_class_weights(None, named, split.train) is None
+    wrong = {
+        "unknown class in class_weight": {"x": 1.0},
+        "from 0 to 2, got 3": {3: 1.0},
+        "finite weights of at least 0": {"a": -1.0},
+        "must be None, 'balanced', or a dictionary, got 'equal'": "equal",
+    }
+    for message, weights in wrong.items():
+        with pytest.raises(HeterophilyError, match=message):
+            make_class_weights(weights, named, split.train)

@@ -27,14 +27,14 @@ from heterophily.core.types import JsonObject
 from heterophily.data import published as paper
 from heterophily.data.published import Published
 from heterophily.runs.record import Record, latest
-from heterophily.training.metrics import DEFAULT_METRIC
+from heterophily.training.scoring import DEFAULT_SCORING
 
 FAILURE_LABELS = {"memory": "OOM", "time": "time", "error": "error"}  # other failures run again
 MISSING = "–"
 DIGITS = 2  # decimals shown; scores that are equal after rounding share a position
 MIN_TOLERANCE = 0.3  # percentage points
 PAPER_RUNS = 10
-PUBLISHED_METRIC = DEFAULT_METRIC.name  # the only metric that the paper reports
+PUBLISHED_SCORING = DEFAULT_SCORING.name  # the only scoring that the paper reports
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Entry:
 class Table:
     """Methods × datasets, with ranks and tests of significance."""
 
-    metric: str
+    scoring: str
     models: tuple[str, ...]
     datasets: tuple[str, ...]
     entries: Mapping[tuple[str, str], Entry]
@@ -151,15 +151,17 @@ class Table:
 def build_table(
     records: Iterable[Record],
     *,
-    metric: str = DEFAULT_METRIC.name,
+    scoring: str = DEFAULT_SCORING.name,
     models: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
     against: bool = False,
     alpha: float = ALPHA,
 ) -> Table:
-    """Return the table of a metric on the test nodes. `against` compares it with the paper's accuracy."""
-    if against and metric != PUBLISHED_METRIC:
-        raise HeterophilyError(f"the paper reports only {PUBLISHED_METRIC}, not {metric}; omit --metric or --against")
+    """Return the table of a scoring on the test nodes. `against` compares it with the paper's accuracy."""
+    if against and scoring != PUBLISHED_SCORING:
+        raise HeterophilyError(
+            f"the paper reports only {PUBLISHED_SCORING}, not {scoring}; omit --scoring or --against"
+        )
     records = list(records)
     cells = latest(records)
     if not cells:
@@ -167,7 +169,7 @@ def build_table(
     rows = _select("model", models, {model for model, _ in cells}, paper.methods())
     columns = _select("dataset", datasets, {name for _, name in cells}, paper.datasets())
     shown = {d: {m: one_per_run(cells.get((m, d), ())) for m in rows} for d in columns}
-    scores = {d: {m: _scores(shown[d][m], metric) for m in rows} for d in columns}
+    scores = {d: {m: _scores(shown[d][m], scoring) for m in rows} for d in columns}
     ratios = {d: _test_to_train([r for runs in shown[d].values() for r in runs]) for d in columns}
     comparisons = {d: _compare(scores[d], ratios[d]) for d in columns}
     entries = {
@@ -177,7 +179,7 @@ def build_table(
     }
     ranked = tuple(d for d in columns if all(entries[m, d].rank for m in rows))
     return Table(
-        metric,
+        scoring,
         rows,
         columns,
         entries,
@@ -238,15 +240,15 @@ def one_per_run(records: Iterable[Record]) -> list[Record]:
     return list(selected.values())
 
 
-def _scores(records: Iterable[Record], metric: str) -> dict[tuple[str, int], float]:
+def _scores(records: Iterable[Record], scoring: str) -> dict[tuple[str, int], float]:
     """Return scores in percent by split and seed."""
     scores = {}
     for record in records:
         if record.done:
             known = record.run["scores"].get("test", {})
-            if metric not in known:
-                raise unknown_name(f"metric of {record.model} on {record.dataset}", metric, known)
-            scores[record.split, record.seed] = 100 * record.score("test", metric)
+            if scoring not in known:
+                raise unknown_name(f"scoring of {record.model} on {record.dataset}", scoring, known)
+            scores[record.split, record.seed] = 100 * record.score("test", scoring)
     return scores
 
 

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from heterophily.commands.options import Settings, parse_names, parse_settings, with_options
 from heterophily.core.errors import HeterophilyError
-from heterophily.training.metrics import DEFAULT_METRIC, METRICS
+from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS
 
 if TYPE_CHECKING:
     from heterophily.core.graph import Graph
@@ -125,7 +125,7 @@ def table(
     source: Results,
     kind: Annotated[Format | None, Option("--format", help="Format; the file extension of --out by default.")] = None,
     against: Annotated[Literal["paper"] | None, Option(help="Compare with published results.")] = None,
-    metric: Annotated[str, Option(help=f"One of {', '.join(METRICS)}.")] = DEFAULT_METRIC.name,
+    scoring: Annotated[str, Option(help=f"One of {', '.join(SCORINGS)}.")] = DEFAULT_SCORING.name,
     models: Annotated[str, Option(help="Comma-separated list of methods, or `all`.")] = "all",
     datasets: Annotated[str, Option(help="Comma-separated list of datasets, or `all`.")] = "all",
     out: Annotated[Path | None, Option(help="File for the table; printed by default.")] = None,
@@ -144,7 +144,7 @@ def table(
         check_extension(diagram)
     result = build_table(
         read_records(source),
-        metric=metric,
+        scoring=scoring,
         models=_names_or_none(models),
         datasets=_names_or_none(datasets),
         against=against is not None,

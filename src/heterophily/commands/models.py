@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer import Argument, Option
@@ -79,9 +79,9 @@ class FitOptions:
     threads: Annotated[int, Option(min=0), "Number of PyTorch threads; 0 for the PyTorch default."] = 0
     settings: Settings = field(default_factory=list)
     settings_file: Annotated[Path | None, Option("--settings"), "TOML file with settings, as `search` writes."] = None
-    class_weights: Annotated[bool, Option("--class-weights"), "Weight the loss so that all classes count equally."] = (
-        False
-    )
+    class_weight: Annotated[
+        Literal["none", "balanced"], "`balanced` weights the loss so that all classes count equally."
+    ] = "none"
     batch_size: Annotated[int | None, Option(min=1), "Number of training nodes per step; all of them by default."] = (
         None
     )
@@ -127,7 +127,7 @@ def _fit(options: FitOptions, graph: "Graph") -> "NodeClassifier":
         user_tables=None if file is None else read_settings(file, datasets=[graph.name]),
         seed=options.seed,
         device=options.device,
-        class_weights=options.class_weights,
+        class_weight=None if options.class_weight == "none" else options.class_weight,
         batch_size=options.batch_size,
         neighbors=parse_neighbors(options.neighbors),
         **parse_settings(options.settings),  # type: ignore[arg-type]

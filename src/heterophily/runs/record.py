@@ -20,7 +20,7 @@ from heterophily.core.types import Json, JsonObject, Value
 from heterophily.htmp.identity import digest, identity_of
 from heterophily.htmp.method import make_method
 from heterophily.models import BUILT_IN
-from heterophily.training.metrics import DEFAULT_METRIC
+from heterophily.training.scoring import DEFAULT_SCORING, renamed_scores
 
 RESULTS_VERSION = 1  # increase it when a change of the code changes results
 FAILURES = ("error", "memory", "time", "killed")
@@ -37,7 +37,7 @@ class CurveData(TypedDict, total=False):
 class RunData(TypedDict, total=False):
     """A `TrainingResult` as plain data; empty if the run failed."""
 
-    scores: dict[str, dict[str, float]]  # train, val, test: metrics
+    scores: dict[str, dict[str, float]]  # by part and scoring
     best_epoch: int
     n_epochs: int
     stopped: str
@@ -100,9 +100,9 @@ class Record:
         """The same text for runs of one table cell, which differ only in split and seed."""
         return digest([self.identity, self.checksum, self.version])
 
-    def score(self, part: str = "test", metric: str = DEFAULT_METRIC.name) -> float:
-        """Return a metric of the run, by default test accuracy, between 0 and 1."""
-        return float(self.run["scores"][part][metric])
+    def score(self, part: str = "test", scoring: str = DEFAULT_SCORING.name) -> float:
+        """Return a score of the run, by default test accuracy, between 0 and 1."""
+        return float(self.run["scores"][part][scoring])
 
     def rows(self, measure: str) -> list[JsonObject]:
         """Return the rows of a measure of the run."""
@@ -117,7 +117,10 @@ class Record:
         """Create a record from the output of `to_dict`. Fields of later versions are ignored."""
         known = {each.name for each in fields(cls)}
         make = cast("Callable[..., Record]", cls)
-        return make(**{name: value for name, value in facts.items() if name in known})
+        record = make(**{name: value for name, value in facts.items() if name in known})
+        if "scores" not in record.run:
+            return record
+        return replace(record, run={**record.run, "scores": renamed_scores(record.run["scores"])})
 
 
 @cache

@@ -46,7 +46,7 @@ from heterophily.search.result import (
 )
 from heterophily.search.settings_file import check_settings
 from heterophily.search.study import MAX_ATTEMPTS, Claims, abandon_trial, open_study, suggest_value
-from heterophily.training.metrics import DEFAULT_METRIC, Metric, find_metric
+from heterophily.training.scoring import DEFAULT_SCORING, Scoring, ScoringLike, find_scoring
 
 N_SPLITS = 3  # by default
 DESCRIPTIONS = {
@@ -78,7 +78,7 @@ class SearchPlan:
     place: Path | str  # of the storage: a file or a URL
     folder: Path
     device: str = "auto"
-    metric: Metric = DEFAULT_METRIC
+    scoring: Scoring = DEFAULT_SCORING
 
     @cached_property
     def study(self) -> optuna.Study:
@@ -119,7 +119,7 @@ def search(
     settings: Settings | None = None,
     write: Path | str | None = None,
     device: str = "auto",
-    metric: str | Metric = DEFAULT_METRIC,
+    scoring: ScoringLike = DEFAULT_SCORING,
     display: SearchDisplay | None = None,
 ) -> SearchResult:
     """Search the settings of a model, or with the model `htmp` the architecture, by validation score.
@@ -139,7 +139,7 @@ def search(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     place = storage or folder / "study.journal"
-    plan = SearchPlan(problem, graph, tuple(names), trials, seed, place, folder, device, find_metric(metric))
+    plan = SearchPlan(problem, graph, tuple(names), trials, seed, place, folder, device, find_scoring(scoring))
     plan = dataclasses.replace(plan, problem=_start_study(plan, model, settings or {}))
     _run_trials(plan, workers, threads, display)
     return _collect_result(plan, target)
@@ -189,15 +189,16 @@ def _facts(plan: SearchPlan, fixed: Settings) -> JsonObject:
         "seed": plan.seed,
         "fixed": dict(fixed),
         "version": RESULTS_VERSION,
-        "metric": plan.metric.name,
+        "scoring": plan.scoring.name,
     }
     plain: JsonObject = json.loads(json.dumps(facts))
     return plain
 
 
 def _check_same(old: Mapping[str, Json], new: JsonObject, place: Path | str) -> None:
-    # Studies of earlier versions do not contain these two.
-    started = {"version": 1, "metric": DEFAULT_METRIC.name, **old}
+    # Studies of earlier versions do not contain these two, or have the scoring as `metric`.
+    scoring = find_scoring(str(old.get("metric", DEFAULT_SCORING.name))).name
+    started = {"version": 1, "scoring": scoring, **old}
     changed = [DESCRIPTIONS.get(name, name) for name in new if started.get(name) != new[name]]
     if changed:
         raise HeterophilyError(
@@ -246,16 +247,15 @@ def trial_task(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, TrialRe
 
 
 def _mean_score(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, float]:
-    """Return the mean validation score, negated if lower is better. Report it after every split."""
+    """Return the mean validation score. Report it after every split."""
     space = plan.problem.space
     candidate = plan.problem.candidate(lambda name: suggest_value(trial, name, space[name]))
-    sign = 1 if plan.metric.higher_is_better else -1
     accuracies: list[float] = []
     for step, split in enumerate(plan.splits):
         record = yield plan.job(candidate, split)
         if not record.done:
             raise HeterophilyError(_short_reason(record))
-        accuracies.append(sign * record.score("val", plan.metric.name))
+        accuracies.append(record.score("val", plan.scoring.name))
         trial.set_user_attr("accuracies", accuracies)
         trial.report(fmean(accuracies), step)
         if step + 1 < len(plan.splits) and trial.should_prune():

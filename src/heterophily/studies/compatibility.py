@@ -32,7 +32,7 @@ from heterophily.studies.matrices import (
 from heterophily.studies.options import MODELS, Models, TrainingOptions
 from heterophily.studies.study import CLASSES, Study
 from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, mean_of, unique_values
-from heterophily.training.metrics import accuracy
+from heterophily.training.scoring import accuracy
 
 NAME = "compatibility"
 TRACE = "trace"

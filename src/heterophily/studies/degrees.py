@@ -31,7 +31,7 @@ from heterophily.studies.tidy import (
     published_comparison,
     unique_values,
 )
-from heterophily.training.metrics import accuracy
+from heterophily.training.scoring import accuracy
 
 NAME = "degrees"
 N_GROUPS = 5

@@ -1,1 +1,1 @@
-"""Training: one loop for all methods, metrics, and the estimator."""
+"""Training: one loop for all methods, scoring, and the estimator."""

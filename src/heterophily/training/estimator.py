@@ -26,8 +26,9 @@ from heterophily.htmp.method import Method, make_method
 from heterophily.htmp.network import Network
 from heterophily.models import REGISTRY, Model, find_method
 from heterophily.models.building import build
-from heterophily.training.metrics import DEFAULT_METRIC, Metric, find_metric
+from heterophily.training.class_weight import ClassWeight
 from heterophily.training.result import TrainingResult
+from heterophily.training.scoring import DEFAULT_SCORING, ScoringLike, find_scoring
 from heterophily.training.splits import resolve_split, with_validation
 from heterophily.training.trainer import train
 
@@ -70,14 +71,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Seed of the weights, of dropout, and of validation nodes that are held out.
     device
         Device of PyTorch, or `auto` for the GPU if there is one.
-    class_weights
-        Whether all classes count equally in the loss, regardless of their sizes.
+    class_weight
+        Weights of the classes in the loss: None, `balanced` so that all classes count equally, or a dictionary
+        of class names or numbers, as in scikit-learn.
     batch_size
         Number of training nodes per step. None trains on the full graph.
     neighbors
         Number of neighbors to sample per hop in a batch, or `all`.
-    metric
-        Metric for early stopping and for `score`.
+    scoring
+        Objective of early stopping and of `score`: a name of scikit-learn such as `roc_auc`, or a function
+        (y_true, y_proba) -> float for which higher is better.
     **settings
         Settings of the method, such as `width` and `dropout`.
 
@@ -109,15 +112,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         preset: str = "published",
         seed: int = 0,
         device: str = "auto",
-        class_weights: bool = False,
+        class_weight: ClassWeight = None,
         batch_size: int | None = None,
         neighbors: Neighbors = NEIGHBORS,
-        metric: str | Metric = DEFAULT_METRIC.name,
+        scoring: ScoringLike = DEFAULT_SCORING.name,
         **settings: Value,
     ) -> None:
         make_method(find_method(model), settings, preset=preset)  # rejects invalid settings
         self.model, self.preset, self.seed, self.device = model, preset, seed, device
-        self.class_weights, self.metric = class_weights, metric
+        self.class_weight, self.scoring = class_weight, scoring
         self.batch_size, self.neighbors = batch_size, neighbors
         self.__dict__.update(settings)
 
@@ -168,10 +171,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             checkpoint=checkpoint,
             progress=progress,
-            class_weights=self.class_weights,
+            class_weight=self.class_weight,
             batch_size=self.batch_size,
             neighbors=self.neighbors,
-            metric=self.metric,
+            scoring=self.scoring,
         )
         self.graph_ = graph
         self.classes_ = np.array(graph.class_names or range(graph.n_classes))
@@ -187,13 +190,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._logits(graph).softmax(dim=1).cpu().numpy()
 
     def score(self, graph: Graph | None = None, *, nodes: ArrayLike | None = None) -> float:
-        """Return the metric on the given nodes, on the test nodes of the split, or on all labeled nodes."""
+        """Return the score on the given nodes, on the test nodes of the split, or on all labeled nodes."""
         scored = self._graph(graph)
         if nodes is None:
             use_split = graph is None and len(self.split_.test) > 0
             nodes = self.split_.test if use_split else scored.labeled.nonzero().squeeze(1)
-        metric = find_metric(self.metric)
-        return metric(self._logits(graph).cpu(), scored.labels.cpu(), torch.as_tensor(nodes))
+        scoring = find_scoring(self.scoring)
+        return scoring(self._logits(graph).cpu(), scored.labels.cpu(), torch.as_tensor(nodes))
 
     def embed(self, graph: Graph | None = None) -> FloatArray:
         """Return the representations of all nodes before the classifier, (N, d)."""
@@ -258,7 +261,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             split={part: nodes.tolist() for part, nodes in self.split_.parts.items()},
             run=self.run_.to_dict(),
         )
-        parameters = {**super().get_params(), "metric": find_metric(self.metric).name}
+        parameters = {**super().get_params(), "scoring": find_scoring(self.scoring).name}
         text = json.dumps({**parameters, **content})
         state = {k: v.detach().cpu().contiguous() for k, v in network.state_dict().items()}
         write_atomically(target / "weights.safetensors", lambda p: save_file(state, p))

@@ -4,35 +4,36 @@ from dataclasses import asdict, dataclass, field
 from typing import cast
 
 from heterophily.core.types import JsonObject
-from heterophily.training.metrics import DEFAULT_METRIC
+from heterophily.training.scoring import DEFAULT_SCORING, RENAMED, renamed_scores
 
 
 @dataclass
 class History:
     """Loss, validation score, and seconds of every epoch."""
 
-    metric: str = DEFAULT_METRIC.name
+    scoring: str = DEFAULT_SCORING.name
     loss: list[float] = field(default_factory=list)
     val_scores: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, list[float]]:
-        """Return plain data. The key of the validation scores contains the metric: `val_accuracy`."""
-        scores = {f"val_{self.metric}": self.val_scores}
+        """Return plain data. The key of the validation scores contains the scoring: `val_accuracy`."""
+        scores = {f"val_{self.scoring}": self.val_scores}
         return {"loss": self.loss, **scores, "seconds": self.seconds}
 
     @classmethod
     def from_dict(cls, values: dict[str, list[float]]) -> "History":
         """Restore the result of `to_dict`."""
         key = next(key for key in values if key.startswith("val_"))
-        return cls(key.removeprefix("val_"), values["loss"], values[key], values["seconds"])
+        name = key.removeprefix("val_")
+        return cls(RENAMED.get(name, name), values["loss"], values[key], values["seconds"])
 
 
 @dataclass(frozen=True)
 class TrainingResult:
     """Scores, epochs, and costs of a training run."""
 
-    scores: dict[str, dict[str, float]]  # by part (train, val, test) and metric
+    scores: dict[str, dict[str, float]]  # by part (train, val, test) and scoring
     best_epoch: int
     n_epochs: int
     stopped: str  # patience, max_epochs, or interrupted
@@ -43,9 +44,9 @@ class TrainingResult:
     seed: int
     device: str
 
-    def score(self, part: str = "test", metric: str = DEFAULT_METRIC.name) -> float:
-        """Return a metric on a part of the split."""
-        return self.scores[part][metric]
+    def score(self, part: str = "test", scoring: str = DEFAULT_SCORING.name) -> float:
+        """Return a scoring on a part of the split."""
+        return self.scores[part][scoring]
 
     def to_dict(self) -> JsonObject:
         """Return plain data with the field names of stored records."""
@@ -58,4 +59,5 @@ class TrainingResult:
         """Restore the result of `to_dict`."""
         curve = cast("dict[str, list[float]]", values["curve"])
         rest = {name: value for name, value in values.items() if name != "curve"}
+        rest["scores"] = renamed_scores(values["scores"])  # type: ignore[arg-type]
         return cls(**rest, history=History.from_dict(curve))  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from heterophily.core.types import Value
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.models.settings import Tables, merge_settings
 from heterophily.training.estimator import NodeClassifier
-from heterophily.training.metrics import DEFAULT_METRIC, Metric, find_metric
+from heterophily.training.scoring import DEFAULT_SCORING, ScoringLike, find_scoring
 
 # Few, different, and cheap: features only, plain, deep, separate ego, mixed channels, and CMGNN.
 CANDIDATES = ("mlp", "gcn", "gcnii", "h2gcn", "acm-gcn", "cmgnn")
@@ -18,7 +18,7 @@ def fit_model(
     *,
     split: str | None = None,
     user_tables: Tables | None = None,
-    metric: str | Metric = DEFAULT_METRIC,
+    scoring: ScoringLike = DEFAULT_SCORING,
     neighbors: Neighbors = NEIGHBORS,
     **options: Value,
 ) -> NodeClassifier:
@@ -28,14 +28,13 @@ def fit_model(
     """
     if model != "auto":
         settings, _ = merge_settings(model, graph.name, user_tables, options)
-        classifier = NodeClassifier(model, metric=metric, neighbors=neighbors, **settings)  # type: ignore[arg-type]
+        classifier = NodeClassifier(model, scoring=scoring, neighbors=neighbors, **settings)  # type: ignore[arg-type]
         return classifier.fit(graph, split=split)
     if user_tables:
         raise HeterophilyError("a settings file is for one method; pass the name of a method instead of auto")
     fitted = [
-        fit_model(graph, name, split=split, user_tables=None, metric=metric, neighbors=neighbors, **options)
+        fit_model(graph, name, split=split, user_tables=None, scoring=scoring, neighbors=neighbors, **options)
         for name in CANDIDATES
     ]
-    score = find_metric(metric)
-    sign = 1 if score.higher_is_better else -1
-    return max(fitted, key=lambda each: sign * each.run_.score("val", score.name))
+    name = find_scoring(scoring).name
+    return max(fitted, key=lambda each: each.run_.score("val", name))

@@ -11,7 +11,6 @@ class EarlyStopping:
     """The best validation score so far, its epoch, and a copy of the network's state in that epoch."""
 
     patience: int
-    higher_is_better: bool = True
     score: float = float("nan")
     epoch: int = -1
     epochs_without_improvement: int = 0
@@ -19,8 +18,7 @@ class EarlyStopping:
 
     def update(self, score: float, epoch: int, network: Module) -> bool:
         """Record an epoch. Return True if it is strictly better than all previous ones."""
-        better = score > self.score if self.higher_is_better else score < self.score
-        if self.epoch >= 0 and not better:
+        if self.epoch >= 0 and not score > self.score:
             self.epochs_without_improvement += 1
             return False
         self.score, self.epoch, self.epochs_without_improvement = score, epoch, 0

@@ -25,8 +25,9 @@ from heterophily.htmp.network import Network
 from heterophily.models import Model
 from heterophily.models.building import build
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
-from heterophily.training.metrics import DEFAULT_METRIC, Metric, all_metrics, find_metric
+from heterophily.training.class_weight import ClassWeight, make_class_weights
 from heterophily.training.result import History, TrainingResult
+from heterophily.training.scoring import DEFAULT_SCORING, ScoringLike, all_scores, find_scoring
 from heterophily.training.seeds import seed_everything
 from heterophily.training.steps import FullBatch, MiniBatch, check_batchable
 from heterophily.training.stopping import EarlyStopping
@@ -48,12 +49,12 @@ def train(
     preset: str = "published",
     checkpoint: Path | None = None,
     progress: bool = True,
-    class_weights: bool = False,
+    class_weight: ClassWeight = None,
     batch_size: int | None = None,
     neighbors: Neighbors = NEIGHBORS,
     on_improvement: ImprovementCallback | None = None,
     on_epoch: EpochCallback | None = None,
-    metric: str | Metric = DEFAULT_METRIC,
+    scoring: ScoringLike = DEFAULT_SCORING,
     **settings: Value,
 ) -> tuple[Network, TrainingResult]:
     """Train a model on a split. Return the network in its best state and evaluation mode.
@@ -69,12 +70,12 @@ def train(
         split=split,
         seed=seed,
         device=place,
-        class_weights=class_weights,
+        class_weight=class_weight,
         batch_size=batch_size,
         neighbors=neighbors,
         on_improvement=on_improvement,
         on_epoch=on_epoch,
-        metric=metric,
+        scoring=scoring,
     )
     return network, trainer.run(checkpoint=checkpoint, progress=progress)
 
@@ -90,12 +91,12 @@ class Trainer:
         split: Split,
         seed: int,
         device: torch.device,
-        class_weights: bool = False,
+        class_weight: ClassWeight = None,
         batch_size: int | None = None,
         neighbors: Neighbors = NEIGHBORS,
         on_improvement: ImprovementCallback | None = None,
         on_epoch: EpochCallback | None = None,
-        metric: str | Metric = DEFAULT_METRIC,
+        scoring: ScoringLike = DEFAULT_SCORING,
     ) -> None:
         if batch_size is not None:
             check_batchable(network)
@@ -104,14 +105,12 @@ class Trainer:
         self.network, self.seed, self.device = network, seed, device
         self.method, self.on_improvement, self.on_epoch = network.method, on_improvement, on_epoch
         self._place(graph, split, device if batch_size is None else torch.device("cpu"))
-        network.class_weights = None
-        if class_weights:
-            weights = balanced_class_weights(self.training_graph, self.nodes["train"])
-            network.class_weights = weights.to(device)
-        self.metric = find_metric(metric)
-        self.metric.check(self.graph.labels[self.nodes["val"]], graph.n_classes)
-        self.history = History(self.metric.name)
-        self.stopping = EarlyStopping(self.method.patience, higher_is_better=self.metric.higher_is_better)
+        weights = make_class_weights(class_weight, self.training_graph, self.nodes["train"])
+        network.class_weights = None if weights is None else weights.to(device)
+        self.scoring = find_scoring(scoring)
+        self.scoring.check(self.graph.labels[self.nodes["val"]], graph.n_classes)
+        self.history = History(self.scoring.name)
+        self.stopping = EarlyStopping(self.method.patience)
         self.step = self._make_step(batch_size, neighbors)
 
     def _place(self, graph: Graph, split: Split, place: torch.device) -> None:
@@ -134,13 +133,14 @@ class Trainer:
     @property
     def key(self) -> str:
         """A digest of everything on which a checkpoint and its run must agree."""
+        weights = self.network.class_weights
         facts = {
             "method": identity_of(self.method),
             "graph": self.graph.checksum,
             "nodes": [self.nodes[part].tolist() for part in ("train", "val")],
             "seed": self.seed,
-            "class_weights": self.network.class_weights is not None,
-            "metric": self.metric.name,
+            "class_weight": None if weights is None else weights.tolist(),
+            "scoring": self.scoring.name,
         }
         return digest({**facts, **self.step.facts})
 
@@ -177,7 +177,7 @@ class Trainer:
         loss, training_logits = self.step.train_epoch(epoch)
         self.network.eval()
         logits = self.step.evaluate()
-        score = self.metric(logits, self.training_graph.labels, self.nodes["val"])
+        score = self.scoring(logits, self.training_graph.labels, self.nodes["val"])
         if self.stopping.update(score, epoch, self.network):
             self.network.update_states(self.training_graph, logits, training_logits=training_logits)
             if self.on_improvement is not None:
@@ -219,7 +219,7 @@ class Trainer:
         labels, times = self.graph.labels, self.history.seconds
         known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
         return TrainingResult(
-            scores={part: all_metrics(logits, labels, nodes) for part, nodes in known.items()},
+            scores={part: all_scores(logits, labels, nodes, scoring=self.scoring) for part, nodes in known.items()},
             best_epoch=self.stopping.epoch,
             n_epochs=len(times),
             stopped=stopped,
@@ -230,10 +230,3 @@ class Trainer:
             seed=self.seed,
             device=str(self.device),
         )
-
-
-def balanced_class_weights(graph: Graph, nodes: Tensor) -> Tensor:
-    """Return class weights n / (K n_k) over the training nodes, and 0 for a class without any."""
-    counts = torch.bincount(graph.labels[nodes], minlength=graph.n_classes)
-    weights = counts.sum() / (graph.n_classes * counts.clamp_min(1))
-    return torch.where(counts > 0, weights, 0.0).to(torch.get_default_dtype())

@@ -14,6 +14,7 @@ from heterophily.analysis.diagnosis import Diagnosis
 from heterophily.core.graph import Graph
 from heterophily.data.statistics import Statistics
 from heterophily.training.estimator import NodeClassifier
+from heterophily.training.scoring import score_text, title_of
 
 MAX_CLASSES = 12  # larger matrices do not fit in a terminal of 100 columns
 
@@ -123,8 +124,8 @@ def fit_view(fitted: NodeClassifier, graph: Graph, paths: Mapping[str, Path]) ->
     run, split = fitted.run_, fitted.split_
     table = Table.grid(padding=(0, 2))
     for part, nodes in split.parts.items():
-        metrics = run.scores.get(part) or {}
-        scores = ", ".join(f"{name.replace('_', ' ')} {value:.1%}" for name, value in metrics.items())
+        found = run.scores.get(part) or {}
+        scores = ", ".join(f"{title_of(name)} {score_text(name, value)}" for name, value in found.items())
         table.add_row(Text(part, style="dim"), f"{len(nodes):,} nodes", scores)
     return Group(
         Text(f"{fitted.method.title or fitted.method.name} on {graph.name}", style="bold"),

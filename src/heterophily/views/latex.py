@@ -3,6 +3,7 @@
 from html import escape
 
 from heterophily.bench.table import Entry, Table
+from heterophily.training.scoring import title_of
 from heterophily.views.tables import MINUS, NOT_WORSE_MARK, notes, number, published_comparison, rank_text
 
 SPECIAL = {
@@ -68,7 +69,7 @@ def _latex(entry: Entry) -> str:
 
 def to_html(table: Table) -> str:
     """Return a self-contained page with a table that screen readers can navigate."""
-    metric = escape(table.metric.replace("_", " "))
+    scoring = escape(title_of(table.scoring))
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (*table.datasets, "average rank"))
     rows = "\n".join(_html_row(table, model) for model in table.models)
     said = ["Bold: best; underlined: second of the dataset.", *notes(table)]
@@ -78,14 +79,14 @@ def to_html(table: Table) -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Test {metric} of {len(table.models)} methods on {len(table.datasets)} datasets</title>
+<title>Test {scoring} of {len(table.models)} methods on {len(table.datasets)} datasets</title>
 <style>{STYLE}</style>
 </head>
 <body>
 <main>
 <div class="scroll" role="region" aria-label="results" tabindex="0">
 <table>
-<caption>Test {metric} in percent</caption>
+<caption>Test {scoring} in percent</caption>
 <thead>
 <tr><th scope="col">method</th>{head}</tr>
 </thead>

@@ -17,6 +17,7 @@ from rich.text import Text
 from heterophily.bench.table import DIGITS, Entry, Table
 from heterophily.core.errors import unknown_name
 from heterophily.core.files import write_atomically
+from heterophily.training.scoring import title_of
 from heterophily.views.console import console
 
 NOT_WORSE_MARK = "†"
@@ -58,8 +59,8 @@ def rank_text(table: Table, model: str) -> str:
 
 def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
     """Return sentences that explain the table. Those about ranks come last."""
-    metric = table.metric.replace("_", " ")
-    found = [f"Mean ± sample standard deviation (n − 1) of the test {metric} in percent."]
+    scoring = title_of(table.scoring)
+    found = [f"Mean ± sample standard deviation (n − 1) of the test {scoring} in percent."]
     if any(entry.partial for entry in table):
         found.append(
             "(8/10): 8 of 10 runs are finished, the mean is over those; best and second are chosen among the "

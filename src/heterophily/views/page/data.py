@@ -23,10 +23,10 @@ from heterophily.runs.record import Record, latest, read_records
 from heterophily.studies import STUDIES, AnyStudy
 from heterophily.studies.matrices import estimated_chart
 from heterophily.studies.tidy import Rows, filter_rows, read_rows
-from heterophily.training.metrics import DEFAULT_METRIC
+from heterophily.training.scoring import DEFAULT_SCORING
 from heterophily.views.charts import LearningCurve
 
-VAL_SCORES = f"val_{DEFAULT_METRIC.name}"  # key of the learning curves in records
+VAL_SCORES = f"val_{DEFAULT_SCORING.name}"  # key of the learning curves in records
 Matrix = list[list[float]]
 
 

@@ -12,6 +12,7 @@ from heterophily.htmp.method import settings_of
 from heterophily.models.settings import tuned
 from heterophily.studies.study import CLASSES
 from heterophily.training.estimator import NodeClassifier
+from heterophily.training.scoring import score_text, title_of
 from heterophily.views import fit
 from heterophily.views.page import panels
 from heterophily.views.page.build import Figures, render, write_page
@@ -91,13 +92,13 @@ def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:
 
 
 def score_rows(fitted: NodeClassifier) -> list[list[str]]:
-    """Part, number of nodes and metrics in percent; the first row is the head."""
+    """Part, number of nodes and scores; the first row is the head."""
     scores = fitted.run_.scores
-    metrics = list(dict.fromkeys(name for found in scores.values() for name in found or {}))
-    rows = [["nodes", "count", *(name.replace("_", " ") for name in metrics)]]
+    names = list(dict.fromkeys(name for found in scores.values() for name in found or {}))
+    rows = [["nodes", "count", *map(title_of, names)]]
     for part, nodes in fitted.split_.parts.items():
         found = scores.get(part) or {}
-        shown = [f"{100 * found[name]:.2f}" if name in found else "–" for name in metrics]
+        shown = [score_text(name, found[name]) if name in found else "–" for name in names]
         rows.append([part, f"{len(nodes):,}", *shown])
     return rows
 
@@ -132,7 +133,7 @@ def fit_command(
     words = ["heterophily", "fit", source, *_table(nodes)]
     words += ["--model", chosen, "--seed", str(fitted.seed)]
     words += ["--split", split] if split else []
-    words += ["--class-weights"] if fitted.class_weights else []
+    words += ["--class-weight", "balanced"] if fitted.class_weight == "balanced" else []
     words += _batches(fitted)
     words += settings_words(_changed_settings(fitted))
     return shlex.join([*words, "--out", str(folder)])
