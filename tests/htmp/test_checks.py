@@ -20,7 +20,7 @@ from heterophily.models.classics import LINKXEncoder
 from heterophily.models.cmgnn.parts import CompatibilityWeights, Discrimination, Prototypes
 from heterophily.models.cmgnn.state import CompatibilityEstimate
 from heterophily.models.fagcn import SignedAttention
-from heterophily.models.gbk_gnn import Gate, GateLoss
+from heterophily.models.gbk_gnn import Gate, GateComplement, GateLoss
 from heterophily.models.gcnii import NearIdentity
 from heterophily.models.ggcn import Signed, SignedSimilarity
 from heterophily.models.glognn import AllPairs, ClosedFormCoefficients
@@ -68,14 +68,14 @@ INVALID = {
     "a power of ones": ({"channels": (Power(2) * Ones(),)}, "only for fixed matrices"),
     "a power of a complement": ({"channels": (Power(2) * Complement(),)}, "only for fixed matrices"),
     "the complement of a gate alone": (
-        {"channels": (Raw() * Gate(other=True),)},
+        {"channels": (Raw() * GateComplement(),)},
         r"uses the weights of another channel that is missing; put Raw\(.*\) \* Gate\(.*\) before it",
     ),
     "a gate after its complement": (
-        {"channels": (Raw() * Gate(other=True), Raw() * Gate()), "combine": Add()}, "before it",
+        {"channels": (Raw() * GateComplement(), Raw() * Gate()), "combine": Add()}, "before it",
     ),
     "the complement of a gate on another neighborhood": (
-        {"channels": (Raw() * Gate(), WithSelf() * Gate(other=True)), "combine": Add()}, "before it",
+        {"channels": (Raw() * Gate(), WithSelf() * GateComplement()), "combine": Add()}, "before it",
     ),
     "negative similarity alone": ({"channels": (Signed(-1) * SignedSimilarity(-1),)}, "before it"),
     "similarity of the wrong sign": (
@@ -227,7 +227,7 @@ def test_whatever_the_checks_accept_trains(sparse):
     graph, accepted, rejected = make_graph(sparse=sparse), 0, 0
     for channels, combine, fuse, encoder, transform, head in itertools.product(
         [(MEAN,), (EGO, MEAN), (EGO.with_input("initial"), Raw() * SignedAttention()),
-         (EGO, Raw() * Gate(), Raw() * Gate(other=True)), (EGO, MEAN, STRUCTURE)],
+         (EGO, Raw() * Gate(), Raw() * GateComplement()), (EGO, MEAN, STRUCTURE)],
         [SingleChannel(), Add(), WeightedAdd(0.5), Concat()],
         [LastLayer(), ConcatLayers(), WeightedLayerSum()],
         [RawFeatures(), Embed(), Predict()],
@@ -265,7 +265,7 @@ def test_parts_that_need_dense_features_are_rejected_when_the_network_is_built(p
 
 def test_gates_on_two_neighborhoods_are_valid_and_independent():
     hoods = (Raw(), Hop(2))
-    channels = tuple(hood * Gate(other=other) for hood in hoods for other in (False, True))
+    channels = tuple(hood * gate for hood in hoods for gate in (Gate(), GateComplement()))
     architecture = Architecture(channels=channels, combine=Add(), losses=(GateLoss(),))
     graph = make_graph(sparse=False)
     network = build(CustomMethod("mine", architecture), graph)

@@ -71,10 +71,7 @@ def test_a_mechanism_has_its_questions_answered(graph):
     (start, *_) = ArchitectureSearch().initial_points
     changed = {**start, "neighbors_guidance": "gate", "fuse": "last", "relu": "layer", "ego": False}
     architecture = ArchitectureSearch().candidate(changed.__getitem__).method.architecture()
-    assert [repr(c.guidance) for c in architecture.channels[:2]] == [
-        "Gate(other=False, heterophilous_message='neighbor')",
-        "Gate(other=True, heterophilous_message='neighbor')",
-    ]
+    assert [repr(c.guidance) for c in architecture.channels[:2]] == ["Gate()", "GateComplement()"]
     assert architecture.symbols["fuse"] == "Z^L"
     assert (architecture.message_activation, architecture.activation) == ("none", "relu")
 

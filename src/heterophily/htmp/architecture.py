@@ -16,6 +16,7 @@ from heterophily.htmp.combine import Combine, SingleChannel
 from heterophily.htmp.encoder import Encoder, RawFeatures
 from heterophily.htmp.fuse import Fuse, LastLayer
 from heterophily.htmp.losses import AuxiliaryLoss
+from heterophily.htmp.parts import Dense, Init
 from heterophily.htmp.skip import Skip
 from heterophily.htmp.state import StatePart
 from heterophily.htmp.transform import Linear, Transform
@@ -42,16 +43,22 @@ class Dropout:
 
 @dataclass(frozen=True)
 class Head:
-    """Linear output layer, logits = drop_p(Z) W + b.
+    """Linear output layer.
 
-    With `kind="none"`, the first K columns of Z are the logits.
+    logits = drop_p(Z) W + b
+
+    Examples
+    --------
+    >>> Head(bias=False).weights(16, 3).weight.shape
+    torch.Size([16, 3])
     """
 
-    kind: Literal["linear", "none"] = "linear"
     bias: bool = True
-    init: str = "linear"
-    bias_init: str = ""
-    gain: float = 1.0
+    init: str | Init = "linear"
+
+    def weights(self, width: int, n_classes: int) -> Dense | None:
+        """Return the output layer, or None if the first K columns of Z are the logits."""
+        return Dense(width, n_classes, bias=self.bias, init=self.init)
 
 
 @dataclass(frozen=True)

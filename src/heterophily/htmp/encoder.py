@@ -15,7 +15,7 @@ from typing_extensions import override
 from heterophily.core.graph import Features
 from heterophily.core.sparse import Matrix, segment_sum
 from heterophily.htmp.neighborhoods import Neighborhood
-from heterophily.htmp.parts import ACTIVATIONS, Context, Dense, Sizes, W, Weights, apply_dropout
+from heterophily.htmp.parts import ACTIVATIONS, Context, Dense, Init, Sizes, W, Weights, apply_dropout
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,7 @@ class Embed(Encoder[EmbedWeights]):
     bias
         Whether the layers have biases.
     init
-        Initialization of W.
-    bias_init
-        Initialization of b; by default that of W.
-    gain
-        Factor for the initialization.
+        Initialization of W and b, an `Init` or the name of one for W.
     norm
         Whether to apply layer norms.
     dropout
@@ -108,9 +104,7 @@ class Embed(Encoder[EmbedWeights]):
     n_layers: int = 1
     activation: str = "relu"
     bias: bool = True
-    init: str = "linear"
-    bias_init: str = ""
-    gain: float = 1.0
+    init: str | Init = "linear"
     norm: bool = False
     dropout: float | None = 0.0  # None: the method's dropout
     drop_output: bool = False
@@ -119,15 +113,11 @@ class Embed(Encoder[EmbedWeights]):
     @override
     def weights(self, size: Sizes) -> EmbedWeights:
         sizes = [size.d_in] + [size.d_out] * self.n_layers
-        dense = [self._dense(i, o) for i, o in pairwise(sizes)]
+        dense = [Dense(i, o, bias=self.bias, init=self.init) for i, o in pairwise(sizes)]
         w = EmbedWeights(dense=nn.ModuleList(dense))
         if self.norm:
             w.norms = nn.ModuleList(nn.LayerNorm(size.d_out) for _ in dense)
         return w
-
-    def _dense(self, i: int, o: int) -> Dense:
-        inits = {"init": self.init, "bias_init": self.bias_init}
-        return Dense(i, o, bias=self.bias, gain=self.gain, **inits)
 
     @override
     def __call__(self, x: Features, w: EmbedWeights, context: Context) -> Tensor:

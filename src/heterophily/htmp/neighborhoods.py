@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from heterophily.core.errors import check_option
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.channel import Channel
@@ -84,30 +83,18 @@ class Raw(Neighborhood):
 
     A_r = A
 
-    Parameters
-    ----------
-    self_loops
-        Whether to add the node itself.
-    weight
-        Factor for all entries.
-
     Examples
     --------
     >>> Raw().symbol
     'A'
     """
 
-    self_loops: bool = False
-    weight: float = 1.0
     symbol = "A"
     kind = "Raw"
 
     @override
     def adjacency(self, graph: Graph) -> Adjacency:
-        pattern = with_diagonal(graph.symmetric) if self.self_loops else graph.symmetric
-        if self.weight == 1:
-            return pattern
-        return pattern * torch.full((pattern.n_entries,), float(self.weight))
+        return graph.symmetric
 
 
 @dataclass(frozen=True)
@@ -116,26 +103,35 @@ class WithSelf(Neighborhood):
 
     A_r = Ã = A + I
 
-    Parameters
-    ----------
-    double_self_loops
-        Whether to use A + 2I instead.
-
     Examples
     --------
     >>> WithSelf().symbol
     'Ã'
     """
 
-    double_self_loops: bool = False
     symbol = "Ã"
     kind = "Raw"
 
     @override
     def adjacency(self, graph: Graph) -> Adjacency:
+        return with_diagonal(graph.symmetric)
+
+
+@dataclass(frozen=True)
+class WithSelfTwice(WithSelf):
+    """Neighbors and, with weight 2, the node itself, as in some reference implementations.
+
+    A_r = A + 2I
+
+    Examples
+    --------
+    >>> WithSelfTwice().symbol
+    'Ã'
+    """
+
+    @override
+    def adjacency(self, graph: Graph) -> Matrix:
         pattern = with_diagonal(graph.symmetric)
-        if not self.double_self_loops:
-            return pattern
         return pattern * (1 + (pattern.rows == pattern.indices).to(torch.get_default_dtype()))
 
 
@@ -182,7 +178,7 @@ class Hop(Neighborhood):
 
 @dataclass(frozen=True)
 class Power(Neighborhood):
-    """Nodes within k steps, by powers of the guided matrix of A + I.
+    """Nodes within k steps, by powers of the guided matrix of a neighborhood.
 
     A_r ⊙ B_r = (Ã ⊙ B)^k
 
@@ -190,8 +186,8 @@ class Power(Neighborhood):
     ----------
     k
         Exponent; 0 for the identity.
-    double_self_loops
-        Whether to use A + 2I instead of A + I.
+    of
+        Neighborhood of one step.
 
     Examples
     --------
@@ -200,7 +196,7 @@ class Power(Neighborhood):
     """
 
     k: int = 1
-    double_self_loops: bool = False
+    of: Neighborhood = WithSelf()
 
     @property
     @override
@@ -214,27 +210,19 @@ class Power(Neighborhood):
 
     @override
     def adjacency(self, graph: Graph) -> Adjacency:
-        found: Adjacency = adjacency_of(WithSelf(self.double_self_loops), graph)
-        return found
+        return adjacency_of(self.of, graph)
 
 
 @dataclass(frozen=True)
 class FeatureNeighbors(Neighborhood):
-    """The k nodes with the most similar features.
+    """The k nodes with the most similar features, in both directions.
 
-    (A_r)_ij = cos(x_i, x_j) for the k most similar j
+    (A_r)_ij = 1 if cos(x_i, x_j) is among the k largest of i or of j
 
     Parameters
     ----------
     k
         Number of nodes.
-    weighted
-        Whether to use the similarities of binarized features as weights. Otherwise, the
-        neighborhood is symmetrized and all weights are 1.
-    with_self
-        Whether to add the node itself to an unweighted neighborhood.
-    pairs
-        `all`, or `ascending` as in the reference implementation of SimP-GCN.
 
     Examples
     --------
@@ -243,31 +231,21 @@ class FeatureNeighbors(Neighborhood):
     """
 
     k: int = 20
-    weighted: bool = True
-    with_self: bool = False
-    pairs: str = "all"
     symbol = "A_f"
-
-    def __post_init__(self) -> None:
-        check_option("knn_pairs", self.pairs, ("all", "ascending"))
 
     @override
     def adjacency(self, graph: Graph) -> Adjacency:
+        return self._nearest(graph, symmetric=True).pattern
+
+    def _nearest(self, graph: Graph, *, binary: bool = False, symmetric: bool = False, pairs: str = "all") -> Matrix:
+        """Return the similarities of the nearest nodes, stored on disk; see `nearest_features`."""
         from heterophily.htmp.algorithms.cache import cached
         from heterophily.htmp.algorithms.knn import nearest_features
 
-        found = cached(
-            graph.structure_checksum,
-            repr(self),
-            lambda: {
-                "knn": nearest_features(
-                    graph.features, self.k, binary=self.weighted, symmetric=not self.weighted, pairs=self.pairs
-                )
-            },
-        )["knn"]
-        if self.weighted:
-            return to_default_dtype(found)
-        return with_diagonal(found.pattern) if self.with_self else found.pattern
+        def compute() -> dict[str, Matrix]:
+            return {"knn": nearest_features(graph.features, self.k, binary=binary, symmetric=symmetric, pairs=pairs)}
+
+        return cached(graph.structure_checksum, f"nearest {self.k} {binary} {symmetric} {pairs}", compute)["knn"]
 
 
 def adjacency_of(hood: Neighborhood, graph: GraphLike) -> Adjacency:

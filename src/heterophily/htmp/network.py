@@ -22,7 +22,7 @@ from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
 from heterophily.htmp.method import Method, complete_architecture
 from heterophily.htmp.neighborhoods import adjacency_of, to_default_dtype
-from heterophily.htmp.parts import Context, Dense, GraphLike, Sizes, Weights, X, apply_dropout
+from heterophily.htmp.parts import Context, GraphLike, Sizes, Weights, X, apply_dropout
 from heterophily.htmp.state import State
 
 
@@ -61,7 +61,8 @@ class Network(nn.Module):
         self.combine = architecture.combine.weights(end) if architecture.separate_networks else None
         self.common = Weights(**self._shared_weights(size, first))
         self.fuse = architecture.fuse.weights(self.n_layers)
-        self.head = self._head(architecture.fuse.width(widths))
+        head = architecture.head
+        self.head = None if head is None else head.weights(architecture.fuse.width(widths), self.n_classes)
         inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])
         self.terms = nn.ModuleList(term.weights(inner) for term in architecture.losses)
         states = nn.ModuleList(state.create(graph) for state in architecture.states)
@@ -90,18 +91,6 @@ class Network(nn.Module):
         for channel in self.architecture.channels:
             found |= channel.guidance.shared_weights(sized)
         return found
-
-    def _head(self, width: int) -> Dense | None:
-        head = self.architecture.head
-        if head is not None and head.kind == "none" and width < self.n_classes:
-            raise HeterophilyError(
-                f"{self.method.name} without a head uses its first {self.n_classes} columns as "
-                f"classes, but has {width}; increase its width or use head = linear"
-            )
-        if head is None or head.kind == "none":
-            return None
-        inits = {"init": head.init, "bias_init": head.bias_init}
-        return Dense(width, self.n_classes, bias=head.bias, gain=head.gain, **inits)
 
     def forward(self, graph: GraphLike | Context) -> Tensor:
         """Return logits (N, K) of a graph, or of a pass that continues from a `Context`."""

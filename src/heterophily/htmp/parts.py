@@ -136,29 +136,61 @@ class Weights(nn.Module):
             setattr(self, name, item)
 
 
+@dataclass(frozen=True)
+class Init:
+    """Initialization of a matrix (i, o) and of its bias (o).
+
+    Parameters
+    ----------
+    matrix
+        `linear` for uniform in ±1/√i, `uniform_out` for ±1/√o, `glorot` for ±√(6/(i+o)), or
+        `glorot_normal` for a standard deviation of gain · √(2/(i+o)).
+    bias
+        `linear` and `uniform_out` as for the matrix, `glorot_row` for a (1, o) matrix, or `zero`. By
+        default that of the matrix, and zero for the two others.
+    gain
+        Factor for `glorot_normal`.
+
+    Examples
+    --------
+    >>> Init("glorot_normal", bias="linear", gain=2.0).new_matrix(3, 2).shape
+    torch.Size([3, 2])
+    """
+
+    matrix: str = "glorot"
+    bias: str = ""
+    gain: float = 1.0
+
+    def new_matrix(self, i: int, o: int) -> nn.Parameter:
+        """Create a weight matrix (i, o)."""
+        if self.matrix == "glorot_normal":
+            return nn.Parameter(torch.randn(i, o) * self.gain * (2 / (i + o)) ** 0.5)
+        bounds = {"linear": max(i, 1) ** -0.5, "uniform_out": o**-0.5, "glorot": (6 / (i + o)) ** 0.5}
+        return init_uniform(bounds[self.matrix], i, o)
+
+    def new_bias(self, i: int, o: int) -> nn.Parameter:
+        """Create the bias (o) of a matrix (i, o)."""
+        kind = self.bias or self.matrix
+        if kind == "glorot_row":
+            return nn.Parameter(Init().new_matrix(1, o).detach()[0])
+        bounds = {"linear": max(i, 1) ** -0.5, "uniform_out": o**-0.5}
+        return nn.Parameter(torch.empty(o).uniform_(-1, 1) * bounds.get(kind, 0.0))
+
+
 class Dense(nn.Module):
-    """x W + b with W (i, o) and a named initialization; x may be sparse."""
+    """x W + b with W (i, o) and an initialization; x may be sparse."""
 
     bias: nn.Parameter  # None without a bias
 
-    def __init__(
-        self, i: int, o: int, *, bias: bool = True, init: str = "linear", bias_init: str = "", gain: float = 1.0
-    ) -> None:
+    def __init__(self, i: int, o: int, *, bias: bool = True, init: str | Init = "linear") -> None:
         super().__init__()
-        self.weight = init_matrix(i, o, init, gain=gain)
-        self.register_parameter("bias", init_bias(i, o, bias_init or init) if bias else None)
+        init = Init(init) if isinstance(init, str) else init
+        self.weight = init.new_matrix(i, o)
+        self.register_parameter("bias", init.new_bias(i, o) if bias else None)
 
     def forward(self, x: Features) -> Tensor:
         """X W + b."""
         return product(x, self.weight, self.bias)
-
-
-def init_matrix(i: int, o: int, init: str = "glorot", *, gain: float = 1.0) -> nn.Parameter:
-    """Create a weight matrix (i, o): `linear` ±1/√i, `uniform_out` ±1/√o, `glorot` ±√(6/(i+o)), .."""
-    bounds = {"linear": max(i, 1) ** -0.5, "uniform_out": o**-0.5, "glorot": (6 / (i + o)) ** 0.5}
-    if init == "glorot_normal":
-        return nn.Parameter(torch.randn(i, o) * gain * (2 / (i + o)) ** 0.5)
-    return init_uniform(bounds[init], i, o)
 
 
 def init_uniform(bound: float, *shape: int) -> nn.Parameter:
@@ -169,14 +201,6 @@ def init_uniform(bound: float, *shape: int) -> nn.Parameter:
 def init_scalar(value: float) -> nn.Parameter:
     """Create a learned number."""
     return nn.Parameter(torch.tensor(float(value)))
-
-
-def init_bias(i: int, o: int, init: str) -> nn.Parameter:
-    """Create a bias (o) of a matrix (i, o): `linear` and `uniform_out` like the matrix, otherwise zero."""
-    if init == "glorot_row":  # initialized like a (1, o) matrix
-        return nn.Parameter(init_matrix(1, o).detach()[0])
-    bounds = {"linear": max(i, 1) ** -0.5, "uniform_out": o**-0.5}
-    return nn.Parameter(torch.empty(o).uniform_(-1, 1) * bounds.get(init, 0.0))
 
 
 def apply_dropout(state: X, rate: float | None, *, training: bool) -> X:

@@ -14,7 +14,7 @@ from typing_extensions import override
 from heterophily.core.dense import product
 from heterophily.core.graph import Features
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.parts import Sizes, W, Weights, init_bias, init_matrix
+from heterophily.htmp.parts import Init, Sizes, W, Weights
 
 Inputs = Sequence[Features | None]
 
@@ -97,15 +97,12 @@ class Linear(Transform):
         `after` or `before` aggregation, `hidden` for before aggregation except in the last layer,
         or `none`.
     init
-        Initialization of W_r; a tuple has one entry per channel, and the last one repeats.
-    bias_init
-        Initialization of b_r; by default that of W_r.
+        Initialization of W_r and b_r, an `Init` or the name of one for W_r; a tuple has one entry per
+        channel, and the last one repeats.
     bias_channels
         Channels with a bias; all by default.
     heads
         Attention heads; messages have none by default.
-    gain
-        Factor for the initialization.
 
     Examples
     --------
@@ -114,11 +111,9 @@ class Linear(Transform):
     """
 
     bias: str = "after"
-    init: str | tuple[str, ...] = "glorot"
-    bias_init: str = ""
+    init: str | Init | tuple[str | Init, ...] = "glorot"
     bias_channels: tuple[int, ...] | None = None
     heads: Heads | None = None
-    gain: float = 1.0
     keeps_width = False
 
     @property
@@ -136,16 +131,20 @@ class Linear(Transform):
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> Weights:
         found = {}
         for r, channel in enumerate(channels):
-            init = self.init if isinstance(self.init, str) else self.init[min(r, len(self.init) - 1)]
+            init = self._init(r)
             rows = size.n_nodes if channel.input == "nodes" else size.d_in
             columns = self._columns(size, r)
             blocks = max(self.n_heads(size), 1) if self.heads is not None and self.heads.init_separately else 1
-            drawn = [init_matrix(rows, columns // blocks, init, gain=self.gain) for _ in range(blocks)]
+            drawn = [init.new_matrix(rows, columns // blocks) for _ in range(blocks)]
             found[f"W{r}"] = nn.Parameter(torch.cat([block.detach() for block in drawn], dim=1))
             if self.bias != "none" and (self.bias_channels is None or r in self.bias_channels):
                 width = size.d_out if self._averages(size) else columns
-                found[f"b{r}"] = init_bias(rows, width, self.bias_init or init)
+                found[f"b{r}"] = init.new_bias(rows, width)
         return Weights(**found)
+
+    def _init(self, r: int) -> Init:
+        init = self.init[min(r, len(self.init) - 1)] if isinstance(self.init, tuple) else self.init
+        return Init(init) if isinstance(init, str) else init
 
     def _columns(self, size: Sizes, r: int) -> int:
         return size.d_out * max(self.n_heads(size), 1)

@@ -10,7 +10,7 @@ from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.combine import AdaptiveSum
 from heterophily.htmp.guidance import Complement, Ones, RowMean
 from heterophily.htmp.method import Deviation, DropoutRate, Method, NonNegativeFloat, PositiveFloat, define_method
-from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf
+from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf, WithSelfTwice
 from heterophily.htmp.transform import Linear
 
 
@@ -35,8 +35,8 @@ class ACMGCN(Method):
 
     @override
     def architecture(self) -> Architecture:
-        hood = WithSelf(self.extra_self_loop)
-        structure = (Raw(self_loops=self.extra_self_loop) * Ones()).with_input("nodes")
+        hood = WithSelfTwice() if self.extra_self_loop else WithSelf()
+        structure = ((WithSelf() if self.extra_self_loop else Raw()) * Ones()).with_input("nodes")
         return Architecture(
             channels=(
                 Ego() * Ones(),

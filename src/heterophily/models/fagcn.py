@@ -24,7 +24,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, Raw
-from heterophily.htmp.parts import Sizes, Weights, init_uniform
+from heterophily.htmp.parts import Init, Sizes, Weights, init_uniform
 from heterophily.htmp.transform import NoTransform
 
 GAIN = 1.414  # of the initial weights
@@ -51,13 +51,13 @@ class FAGCN(Method):
 
     @override
     def architecture(self) -> Architecture:
-        p = self.dropout
+        p, init = self.dropout, Init("glorot_normal", bias="linear", gain=GAIN)
         return Architecture(
-            encoder=Embed(init="glorot_normal", bias_init="linear", gain=GAIN, dropout=p, drop_output=True),
+            encoder=Embed(init=init, dropout=p, drop_output=True),
             channels=((Ego() * Ones()).with_input("initial"), Raw() * SignedAttention()),
             combine=WeightedAdd(self.ego_weight, 1.0),
             transform=NoTransform(),
-            head=Head(init="glorot_normal", bias_init="linear", gain=GAIN),
+            head=Head(init=init),
             dropout=Dropout(input=p, edge=p),
             activation="none",
         )

@@ -19,6 +19,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import WithSelf
+from heterophily.htmp.parts import Init
 from heterophily.htmp.transform import Heads, Linear
 
 
@@ -48,7 +49,7 @@ class GAT(Method):
         p = self.dropout
         return Architecture(
             channels=(WithSelf() * Attention(),),
-            transform=Linear(init="glorot_normal", gain=2**0.5, heads=Heads(self.n_heads, self.head_merge)),
+            transform=Linear(init=Init("glorot_normal", gain=2**0.5), heads=Heads(self.n_heads, self.head_merge)),
             dropout=Dropout(input=p, layer=p, edge=self.attention_dropout),
         )
 

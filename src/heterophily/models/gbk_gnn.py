@@ -19,9 +19,9 @@ from heterophily.htmp.combine import Add
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, RowMean
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import Deviation, Method, NonNegativeFloat, PositiveFloat, PositiveInt, define_method
-from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw
+from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw, WithSelf
 from heterophily.htmp.network import Network
-from heterophily.htmp.parts import Context, Sizes, Weights, init_matrix, init_uniform
+from heterophily.htmp.parts import Context, Init, Sizes, Weights, init_uniform
 from heterophily.htmp.transform import Linear
 
 
@@ -53,15 +53,12 @@ class GBKGNN(Method):
     @override
     def architecture(self) -> Architecture:
         linear = ParityLinear if self.kernel_merge == "parity" else Linear
-        neighbors = Raw(self_loops=self.gate_self_loops)
+        neighbors = WithSelf() if self.gate_self_loops else Raw()
+        complement = EgoGateComplement() if self.hetero_message == "ego" else GateComplement()
         return Architecture(
-            channels=(
-                Ego() * Ones(),
-                neighbors * Gate(),
-                neighbors * Gate(other=True, heterophilous_message=self.hetero_message),
-            ),
+            channels=(Ego() * Ones(), neighbors * Gate(), neighbors * complement),
             combine=Add(),
-            transform=linear(init=("linear", "glorot", "glorot"), bias_init="linear", bias_channels=(1, 2)),
+            transform=linear(init=("linear", Init("glorot", bias="linear")), bias_channels=(1, 2)),
             dropout=Dropout(layer=self.dropout),
             losses=(GateLoss(self.gate_weight, self.gate_target, self.gate_loss),),
         )
@@ -104,60 +101,68 @@ class Gate(Guidance[GateWeights]):
 
     B_ij = σ_ij / d_i, σ_ij = sig( lrelu(s · U_j + r · U_i) ), U = Z W_g
 
-    Parameters
-    ----------
-    other
-        Whether to use (1 - σ_ij) / d_i of the same gate, for heterophilous edges.
-    heterophilous_message
-        Message of heterophilous edges: that of the neighbor, or `ego` as in the reference
-        implementation.
-
     Examples
     --------
     >>> Gate().symbol
     'B^aw'
     """
 
-    other: bool = False
-    heterophilous_message: str = "neighbor"
-
-    def __post_init__(self) -> None:
-        check_option("hetero_message", self.heterophilous_message, ("neighbor", "ego"))
-
-    @property
-    @override
-    def symbol(self) -> str:
-        return "1-B^aw" if self.other else "B^aw"
-
-    @override
-    def shares_weights_with(self, neighborhood: Neighborhood) -> Channel | None:
-        return neighborhood * Gate() if self.other else None
+    symbol = "B^aw"
 
     @override
     def weights(self, size: Sizes) -> GateWeights:
-        if self.other:
-            return GateWeights()
         d = size.d_out
         bound = (6 / (1 + d)) ** 0.5
-        return GateWeights(W=init_matrix(size.d_in, d), r=init_uniform(bound, d), s=init_uniform(bound, d))
-
-    @override
-    def operator(self, seen: ChannelInput, w: GateWeights) -> Operator:
-        if self.heterophilous_message == "neighbor":
-            return super().operator(seen, w)
-        return DiagonalOperator(segment_sum(seen.pattern, self.values(seen, w)))
+        return GateWeights(W=Init().new_matrix(size.d_in, d), r=init_uniform(bound, d), s=init_uniform(bound, d))
 
     @override
     def values(self, seen: ChannelInput, w: GateWeights) -> Tensor:
-        carry, hood = seen.context.carry, seen.channel.neighborhood
-        key = ("gate", seen.context.layer, hood)
-        if not self.other:
-            u = product(seen.inputs, w.W)
-            gate = torch.sigmoid(F.leaky_relu(edge_sum(seen.pattern, u @ w.r, u @ w.s), 0.2))
-            carry[key] = gate
-            seen.context.add_aux_output("gate", (hood, seen.pattern, gate))
-        share = 1 - carry[key] if self.other else carry[key]
-        return share * RowMean().cached_matrix(seen.context.graph, seen.adjacency).values
+        u, hood = product(seen.inputs, w.W), seen.channel.neighborhood
+        gate = torch.sigmoid(F.leaky_relu(edge_sum(seen.pattern, u @ w.r, u @ w.s), 0.2))
+        seen.context.carry["gate", seen.context.layer, hood] = gate
+        seen.context.add_aux_output("gate", (hood, seen.pattern, gate))
+        return gate * RowMean().cached_matrix(seen.context.graph, seen.adjacency).values
+
+
+@dataclass(frozen=True)
+class GateComplement(Guidance):
+    """Mean over neighbors, weighted by the complement of the `Gate` on the same neighborhood.
+
+    B_ij = (1 - σ_ij) / d_i
+
+    Examples
+    --------
+    >>> GateComplement().symbol
+    '1-B^aw'
+    """
+
+    symbol = "1-B^aw"
+
+    @override
+    def shares_weights_with(self, neighborhood: Neighborhood) -> Channel | None:
+        return neighborhood * Gate()
+
+    @override
+    def values(self, seen: ChannelInput, w: Weights) -> Tensor:
+        gate = seen.context.carry["gate", seen.context.layer, seen.channel.neighborhood]
+        return (1 - gate) * RowMean().cached_matrix(seen.context.graph, seen.adjacency).values
+
+
+@dataclass(frozen=True)
+class EgoGateComplement(GateComplement):
+    """Complement of the `Gate` that weights the message of the receiver, as in the reference implementation.
+
+    Z_i = Σ_j (1 - σ_ij) / d_i U_i
+
+    Examples
+    --------
+    >>> EgoGateComplement().symbol
+    '1-B^aw'
+    """
+
+    @override
+    def operator(self, seen: ChannelInput, w: Weights) -> Operator:
+        return DiagonalOperator(segment_sum(seen.pattern, self.values(seen, w)))
 
 
 @dataclass(frozen=True)

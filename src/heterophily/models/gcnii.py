@@ -26,7 +26,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import Ego, WithSelf
-from heterophily.htmp.parts import Sizes, Weights, init_matrix
+from heterophily.htmp.parts import Init, Sizes, Weights
 from heterophily.htmp.transform import Transform
 
 
@@ -106,7 +106,7 @@ class NearIdentity(Transform[NearIdentityWeights]):
     @override
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> NearIdentityWeights:
         d = size.d_in
-        return NearIdentityWeights(W=init_matrix(2 * d if self.star else d, d, "uniform_out"))
+        return NearIdentityWeights(W=Init("uniform_out").new_matrix(2 * d if self.star else d, d))
 
     @override
     def after_combine(self, state: Tensor, messages: Sequence[Tensor], w: NearIdentityWeights, layer: int) -> Tensor:

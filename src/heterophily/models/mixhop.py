@@ -20,9 +20,9 @@ from heterophily.htmp.method import (
     PositiveInt,
     define_method,
 )
-from heterophily.htmp.neighborhoods import Power
+from heterophily.htmp.neighborhoods import Power, WithSelf, WithSelfTwice
 from heterophily.htmp.network import Network
-from heterophily.htmp.parts import Context, Weights
+from heterophily.htmp.parts import Context, Init, Weights
 from heterophily.htmp.transform import Linear
 
 
@@ -48,10 +48,11 @@ class MixHop(Method):
 
     @override
     def architecture(self) -> Architecture:
+        step = WithSelfTwice() if self.extra_self_loop else WithSelf()
         return Architecture(
-            channels=tuple(Power(j, self.extra_self_loop) * SymmetricMean() for j in range(3)),
+            channels=tuple(Power(j, step) * SymmetricMean() for j in range(3)),
             combine=Concat(),
-            transform=Linear(bias="hidden", bias_init="glorot_row"),
+            transform=Linear(bias="hidden", init=Init(bias="glorot_row")),
             head=Head(),
             dropout=Dropout(message=self.dropout),
             activation="none",

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from heterophily.core.graph import Features, Graph
 from heterophily.core.spaces import Choice
+from heterophily.core.sparse import Matrix
 from heterophily.htmp.algorithms.cache import cached
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import Combine, Messages
@@ -17,7 +18,7 @@ from heterophily.htmp.execution.batch import full_graph_of
 from heterophily.htmp.guidance import Ones, SymmetricMean
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import Deviation, FeatureNorm, Method, PositiveFloat, PositiveInt, define_method
-from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, WithSelf
+from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, WithSelf, to_default_dtype
 from heterophily.htmp.network import Network
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights, init_scalar, init_uniform
 from heterophily.htmp.transform import SharedLinear
@@ -46,11 +47,7 @@ class SimPGCN(Method):
     @override
     def architecture(self) -> Architecture:
         return Architecture(
-            channels=(
-                Ego() * Ones(),
-                WithSelf() * SymmetricMean(),
-                FeatureNeighbors(self.n_neighbors) * SymmetricMean(),
-            ),
+            channels=(Ego() * Ones(), WithSelf() * SymmetricMean(), SimilarNodes(self.n_neighbors) * SymmetricMean()),
             combine=SimilaritySum(self.ego_weight, self.score_bias_init),
             transform=SharedLinear(),
             dropout=Dropout(layer=self.dropout),
@@ -69,6 +66,23 @@ class SimPGCN(Method):
             "Features are used as they are. On a CPU, the authors' implementation also binarizes the training features."
         ),
     )
+
+
+@dataclass(frozen=True)
+class SimilarNodes(FeatureNeighbors):
+    """The k nodes with the most similar binarized features, weighted by their similarity.
+
+    (A_r)_ij = cos(x_i, x_j) for the k most similar j
+
+    Examples
+    --------
+    >>> SimilarNodes(20).symbol
+    'A_f'
+    """
+
+    @override
+    def adjacency(self, graph: Graph) -> Matrix:
+        return to_default_dtype(self._nearest(graph, binary=True))
 
 
 class SimilaritySumWeights(Weights):

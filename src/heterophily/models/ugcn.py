@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Features, Graph
 from heterophily.core.spaces import Choice
 from heterophily.core.sparse import Pattern
@@ -24,7 +25,7 @@ from heterophily.htmp.method import (
     define_method,
 )
 from heterophily.htmp.neighborhoods import FeatureNeighbors, Neighborhood, WithSelf, with_diagonal
-from heterophily.htmp.parts import Context, Dense, Sizes, Weights
+from heterophily.htmp.parts import Context, Dense, Init, Sizes, Weights
 from heterophily.htmp.transform import Heads, Linear
 
 
@@ -52,18 +53,17 @@ class UGCN(Method):
     @override
     def architecture(self) -> Architecture:
         p, attention = self.dropout, ColumnAttention()
-        nearest = FeatureNeighbors(self.n_neighbors, weighted=False, with_self=True, pairs=self.knn_pairs)
+        nearest = FeatureNeighborsWithSelf(self.n_neighbors, self.knn_pairs)
         heads = Linear(
             bias="none",
-            init="glorot_normal",
-            gain=2**0.5,
+            init=Init("glorot_normal", gain=2**0.5),
             heads=Heads(self.n_heads, n_last_layer=1, init_separately=True),
         )
         return Architecture(
             channels=tuple(hood * attention for hood in (WithSelf(), CommonNeighbors(2), nearest)),
             combine=AttentionSum(head=self.head),
             transform=heads,
-            head=Head(kind=self.head),
+            head=Head() if self.head == "linear" else FirstColumns(),
             dropout=Dropout(input=p, layer=p, edge=p),
             activate_last=True,
             separate_networks=True,
@@ -83,6 +83,51 @@ class UGCN(Method):
         ),
         Deviation("Nodes of the second hop have at least two common neighbors, as in the authors' data."),
     )
+
+
+@dataclass(frozen=True)
+class FirstColumns(Head):
+    """No output layer: the first K columns are the logits, as in the authors' implementation.
+
+    logits = Z_·1, .., Z_·K
+
+    Examples
+    --------
+    >>> FirstColumns().weights(16, 3) is None
+    True
+    """
+
+    @override
+    def weights(self, width: int, n_classes: int) -> None:
+        if width < n_classes:
+            raise HeterophilyError(
+                f"ugcn without a head uses its first {n_classes} columns as classes, but has {width}; "
+                "increase embedding_width or use head = linear"
+            )
+
+
+@dataclass(frozen=True)
+class FeatureNeighborsWithSelf(FeatureNeighbors):
+    """The k nodes with the most similar features, in both directions, and the node itself.
+
+    (A_r)_ij = 1 if i = j or if cos(x_i, x_j) is among the k largest of i or of j
+
+    Parameters
+    ----------
+    pairs
+        `all`, or `ascending` to drop a pair if the node with the larger number selected the other one.
+
+    Examples
+    --------
+    >>> FeatureNeighborsWithSelf(3).symbol
+    'A_f'
+    """
+
+    pairs: Literal["all", "ascending"] = "all"
+
+    @override
+    def adjacency(self, graph: Graph) -> Pattern:
+        return with_diagonal(self._nearest(graph, symmetric=True, pairs=self.pairs).pattern)
 
 
 class AttentionSumWeights(Weights):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import torch
 from torch import Tensor
 from typing_extensions import override
 
@@ -44,8 +45,9 @@ class WRGNN(Method):
         attention = RelationAttention(aggregate=self.aggregate)
         depths = range(self.depth + 1)
         relations = (Structural(t, self.depth, self.duplicates) * attention for t in depths)
+        raw = Raw() if self.raw_weight == 1 else WeightedRaw(self.raw_weight)
         return Architecture(
-            channels=(Ego() * Ones(), Raw(weight=self.raw_weight) * attention, *relations),
+            channels=(Ego() * Ones(), raw * attention, *relations),
             combine=Add(),
             transform=Linear(bias_channels=(0,)),
             dropout=Dropout(layer=self.dropout),
@@ -66,6 +68,26 @@ class WRGNN(Method):
         ),
         Deviation("Dynamic time warping is exact. The authors approximate it with radius 1."),
     )
+
+
+@dataclass(frozen=True)
+class WeightedRaw(Raw):
+    """Neighbors in the symmetrized graph, all with the same weight.
+
+    A_r = w A
+
+    Examples
+    --------
+    >>> WeightedRaw(0.5).symbol
+    'A'
+    """
+
+    weight: float = 1.0  # w
+
+    @override
+    def adjacency(self, graph: Graph) -> Matrix:
+        pattern = graph.symmetric
+        return pattern * torch.full((pattern.n_entries,), float(self.weight))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from heterophily.models.cmgnn.parts import (
 )
 from heterophily.models.cmgnn.state import CompatibilityEstimate
 from heterophily.models.fagcn import SignedAttention
-from heterophily.models.gbk_gnn import Gate
+from heterophily.models.gbk_gnn import Gate, GateComplement
 from heterophily.models.ggcn import GlobalSum, Signed, SignedSimilarity
 from heterophily.models.gpr_gnn import WeightedLayerSum
 from heterophily.models.hog_gcn import LearnedAdd
@@ -263,7 +263,7 @@ def _channels(ask: Suggest, encoder: str) -> tuple[Channel, ...]:
     if prototypes:
         found.append(Prototypes() * CompatibilityWeights())
     elif ask("similar_features"):
-        hood = FeatureNeighbors(k=10, weighted=False)
+        hood = FeatureNeighbors(k=10)
         found += _guided(hood, str(ask("similar_features_average")))
     # A learned row per node does not exist for prototypes, and has d columns, not K.
     if not prototypes and encoder != "predict" and ask("structure"):
@@ -278,7 +278,7 @@ def _neighbors(guidance: str) -> list[Channel]:
     if guidance == "similarity":
         return [Signed(1) * SignedSimilarity(1), Signed(-1) * SignedSimilarity(-1)]
     if guidance == "gate":
-        return [Raw() * Gate(), Raw() * Gate(other=True)]
+        return [Raw() * Gate(), Raw() * GateComplement()]
     if guidance == "signed_attention":
         return [Raw() * SignedAttention()]
     return _guided(Raw(), guidance)

@@ -12,7 +12,7 @@ from heterophily.htmp.execution.blockwise import evaluate
 from heterophily.htmp.execution.sampling import Sampler, compiled_sampler, fanouts_per_hop
 from heterophily.htmp.guidance import Attention, ChannelInput, Ones, RowMean, SymmetricMean
 from heterophily.htmp.method import full_graph_reason, make_method
-from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf
+from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf, WithSelfTwice
 from heterophily.htmp.parts import Context, GraphLike
 from heterophily.models import REGISTRY
 from heterophily.models.ggcn import Signed
@@ -139,7 +139,7 @@ def channel_matrix(guidance, hood, seeds, fanout, generator, graph):
     return dense
 
 
-@pytest.mark.parametrize("hood", [Raw(), WithSelf(), WithSelf(double_self_loops=True)], ids=repr)
+@pytest.mark.parametrize("hood", [Raw(), WithSelf(), WithSelfTwice()], ids=repr)
 @pytest.mark.parametrize("guidance", [RowMean(), SymmetricMean(), Ones()], ids=repr)
 def test_drawn_rows_estimate_the_whole_ones_without_bias(guidance, hood):
     graph, seeds = ring(), torch.tensor([0, 5, 14, N - 1])

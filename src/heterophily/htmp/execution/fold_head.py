@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from typing_extensions import override
 
+from heterophily.htmp.architecture import Head
 from heterophily.htmp.fuse import LastLayer
 from heterophily.htmp.method import Method, complete_architecture
 from heterophily.htmp.network import Network
@@ -72,8 +73,7 @@ def can_fold_head(method: Method) -> bool:
         architecture.message_activation != "none" or any(c.activation for c in architecture.channels)
     )
     return (
-        architecture.head is not None
-        and architecture.head.kind == "linear"
+        type(architecture.head) is Head
         and type(architecture.fuse) is LastLayer
         and type(transform) is Linear
         and transform.heads is None
