@@ -3,7 +3,7 @@
 import pytest
 
 from heterophily.data.catalog import CATALOG, lookup
-from heterophily.data.statistics import measure_statistics
+from heterophily.data.loading import measure_statistics
 
 # Nodes, edges, features, classes, average degree, undirected, edge homophily.
 TABLE = {

@@ -25,7 +25,7 @@ from heterophily.htmp.identity import identity_of
 from heterophily.htmp.method import make_method
 from heterophily.models import find_method
 from heterophily.models.settings import tuned
-from heterophily.runs.options import RunOptions, now
+from heterophily.runs.job import RunOptions, now
 from heterophily.runs.record import _current_identity, read_records, write_record
 from heterophily.runs.store import Store
 

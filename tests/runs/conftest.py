@@ -15,7 +15,7 @@ from heterophily import Graph
 from heterophily.bench.plan import plan
 from heterophily.models import REGISTRY
 from heterophily.runs.execute import run_jobs
-from heterophily.runs.options import RunOptions, now
+from heterophily.runs.job import RunOptions, now
 from heterophily.runs.record import read_records
 
 QUICK = {"max_epochs": 3, "width": 4}

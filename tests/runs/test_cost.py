@@ -11,7 +11,7 @@ from heterophily.data.loading import load
 from heterophily.htmp.method import make_method
 from heterophily.models import find_method
 from heterophily.models.settings import tuned
-from heterophily.runs.cost import cost_of
+from heterophily.runs.job import cost_of
 from heterophily.runs.record import read_records
 
 RUNS = Path(__file__).parents[2] / "docs" / "results" / "runs.jsonl"

@@ -12,7 +12,7 @@ from heterophily.data.loading import load
 from heterophily.runs import execute as module
 from heterophily.runs.engines import Engine
 from heterophily.runs.execute import run_jobs
-from heterophily.runs.options import Limits
+from heterophily.runs.job import Limits
 from heterophily.runs.record import path_of, read_record, read_records, write_record
 from heterophily.runs.store import Store
 from heterophily.runs.worker import Outcome, failure_record

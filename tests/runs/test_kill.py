@@ -122,7 +122,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 from heterophily import Graph
 from heterophily.bench.plan import plan
 from heterophily.runs.execute import run_jobs
-from heterophily.runs.options import Limits
+from heterophily.runs.job import Limits
 from heterophily.views.progress import show_progress
 
 if __name__ == "__main__":

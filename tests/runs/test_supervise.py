@@ -13,7 +13,7 @@ import pytest
 from filelock import FileLock
 
 from heterophily.runs import supervise as module
-from heterophily.runs.options import Limits
+from heterophily.runs.job import Limits
 from heterophily.runs.record import path_of, read_record, write_record
 from heterophily.runs.store import Store
 from heterophily.runs.supervise import stopping, supervise

@@ -13,9 +13,8 @@ import torch
 from heterophily.core.errors import HeterophilyWarning
 from heterophily.htmp.identity import digest
 from heterophily.runs import worker as module
-from heterophily.runs.environment import LIBRARIES, describe_environment
-from heterophily.runs.options import now
-from heterophily.runs.record import path_of, read_record, write_record
+from heterophily.runs.job import now
+from heterophily.runs.record import LIBRARIES, describe_environment, path_of, read_record, write_record
 from heterophily.runs.store import Store
 from heterophily.runs.worker import failure_record, resume_job, run_job
 from heterophily.training import trainer

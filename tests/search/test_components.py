@@ -11,9 +11,9 @@ from heterophily.core.spaces import Choice
 from heterophily.htmp.method import CustomMethod, search_space
 from heterophily.models import REGISTRY, find_method
 from heterophily.search.components import MENU, SETTINGS, STARTS, ArchitectureSearch, make_architecture
-from heterophily.search.source import method_source, write_method
+from heterophily.search.files import method_source, write_method
 from heterophily.training.trainer import train
-from heterophily.views.models import row_of
+from heterophily.views.console import row_of
 
 WORDS = {"max_epochs": 2, "width": 32}
 

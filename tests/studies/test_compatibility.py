@@ -4,8 +4,7 @@ import torch
 
 from heterophily.core.compatibility import observed_compatibility
 from heterophily.studies import compatibility
-from heterophily.studies.compatibility import START
-from heterophily.studies.matrices import matrix_of, matrix_rows
+from heterophily.studies.compatibility import START, matrix_of, matrix_rows
 from heterophily.studies.tidy import StudyData, filter_rows, unique_values
 from heterophily.training.trainer import train
 from heterophily.views.matplotlib import save_figures

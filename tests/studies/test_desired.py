@@ -10,8 +10,8 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.htmp.method import make_method
 from heterophily.models import REGISTRY
 from heterophily.studies import desired
+from heterophily.studies.compatibility import matrix_of
 from heterophily.studies.desired import aggregation_kind, desired_compatibility, mixing_weights
-from heterophily.studies.matrices import matrix_of
 from heterophily.studies.tidy import StudyData, filter_rows
 from heterophily.views.matplotlib import save_figures
 

@@ -18,9 +18,7 @@ from heterophily.models.simp_gcn import SimPGCN
 from heterophily.runs import worker
 from heterophily.runs.measures import FinalMeasure
 from heterophily.studies.ablation import STUDY as ABLATION
-from heterophily.studies.jobs import make_jobs, with_splits
-from heterophily.studies.options import TrainingOptions
-from heterophily.studies.study import ACCURACY, Study, run_study
+from heterophily.studies.study import ACCURACY, Study, TrainingOptions, make_jobs, run_study, with_splits
 from heterophily.studies.synthetic import uses_edges, without_edges
 from heterophily.studies.tidy import StudyData, filter_rows
 from heterophily.training.trainer import train

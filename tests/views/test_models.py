@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from heterophily.models import REGISTRY
-from heterophily.views.models import model_facts, model_table, model_view, row_of
+from heterophily.views.console import model_facts, model_table, model_view, row_of
 
 
 def printed(view):

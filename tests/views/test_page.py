@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 from heterophily import Graph, diagnose, load
-from heterophily.bench.diagram import rank_chart
 from heterophily.bench.plan import plan
 from heterophily.bench.significance import Ranking
 from heterophily.commands.main import app
@@ -18,7 +17,7 @@ from heterophily.core.chart import Mark
 from heterophily.core.errors import HeterophilyError
 from heterophily.runs.record import pack_records, read_records, write_record
 from heterophily.views import plotly
-from heterophily.views.charts import curve_charts
+from heterophily.views.charts import curve_charts, rank_chart
 from heterophily.views.page import build, data, graph_report, panels
 from heterophily.views.page.commands import bench_command, bench_note, changed_settings
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from matplotlib.image import imread
 
-from heterophily.bench.diagram import bar_rows, rank_chart
 from heterophily.bench.significance import Ranking
 from heterophily.core.errors import HeterophilyError
 from heterophily.runs.record import Record, pack_records
+from heterophily.views.charts import bar_rows, rank_chart
 from heterophily.views.matplotlib import ROLES, draw_charts, save_charts
 from heterophily.views.results import main, page, read_remarks, write_page
 

@@ -52,7 +52,7 @@ def bench(options: BenchOptions) -> None:
     """Train models on datasets, and skip runs that already have a record."""
     from heterophily.bench.plan import DATASETS, MODELS, plan
     from heterophily.runs.execute import run_jobs
-    from heterophily.runs.options import Limits
+    from heterophily.runs.job import Limits
     from heterophily.views.progress import show_progress
 
     graphs, skipped = _load_graphs(parse_names(options.datasets, DATASETS))
@@ -134,9 +134,9 @@ def table(
     ] = None,
 ) -> None:
     """Print means, ranks, and significance of benchmark results."""
-    from heterophily.bench.diagram import table_diagram
     from heterophily.bench.table import build_table
     from heterophily.runs.record import read_records
+    from heterophily.views.charts import table_diagram
     from heterophily.views.matplotlib import check_extension, save_charts
     from heterophily.views.tables import format_of, print_table, write_table
 

@@ -17,7 +17,7 @@ PANEL = "Graphs"
 def datasets(as_json: Json = False) -> None:
     """List the datasets with their sizes, homophily, and splits."""
     from heterophily.data.catalog import CATALOG
-    from heterophily.data.statistics import measure_statistics
+    from heterophily.data.loading import measure_statistics
     from heterophily.views.console import console, dataset_table
 
     rows = [measure_statistics(dataset) for dataset in CATALOG.values()]

@@ -38,8 +38,7 @@ def models(
 ) -> None:
     """List all methods with their neighborhoods, guidance, COMBINE, and FUSE."""
     from heterophily.models import REGISTRY, find_method
-    from heterophily.views.console import console
-    from heterophily.views.models import model_table, row_of
+    from heterophily.views.console import console, model_table, row_of
 
     for file in files or ():
         find_method(file)
@@ -55,8 +54,7 @@ def show(
 ) -> None:
     """Show the architecture, equation, citation, settings, and deviations of a method."""
     from heterophily.models import find_method
-    from heterophily.views.console import console
-    from heterophily.views.models import model_facts, model_view
+    from heterophily.views.console import console, model_facts, model_view
 
     method = find_method(model)
     if as_json:

@@ -47,8 +47,7 @@ def search(options: SearchOptions) -> None:
     from heterophily.search import search
     from heterophily.views.console import console
     from heterophily.views.progress import TrialProgress
-    from heterophily.views.search import write_summary
-    from heterophily.views.search_console import result_view
+    from heterophily.views.search import result_view, write_summary
 
     graph = open_graph(options.source, nodes=options.nodes)
     with TrialProgress(options.trials) as display:

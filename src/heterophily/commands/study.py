@@ -14,9 +14,8 @@ from heterophily.commands.options import give_signature, parse_names, parse_numb
 if TYPE_CHECKING:
     from typer._click import Command, Context
 
-    from heterophily.studies.options import GraphOptions
-    from heterophily.studies.options import Option as StudyOption
-    from heterophily.studies.study import Study
+    from heterophily.studies.study import GraphOptions, Study
+    from heterophily.studies.study import Option as StudyOption
 
 OUT = Path("studies")
 Format = Literal["png", "pdf", "svg", "none"]

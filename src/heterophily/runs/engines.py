@@ -9,8 +9,7 @@ from importlib import import_module
 from types import ModuleType
 
 from heterophily.core.errors import HeterophilyError, unknown_name
-from heterophily.runs.job import Job
-from heterophily.runs.options import RunOptions
+from heterophily.runs.job import Job, RunOptions
 from heterophily.runs.store import Store
 from heterophily.runs.worker import Outcome, run_here
 

@@ -22,8 +22,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.machine import choose_threads, n_cores
 from heterophily.runs.engines import Engine, open_engine
-from heterophily.runs.job import Job
-from heterophily.runs.options import Limits, RunOptions, now
+from heterophily.runs.job import Job, Limits, RunOptions, now
 from heterophily.runs.record import Record
 from heterophily.runs.store import Store
 from heterophily.runs.supervise import stopping, supervise

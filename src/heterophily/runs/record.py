@@ -1,18 +1,23 @@
 """Records: one per run, with what was run, on what, where, and the result.
 
 A folder of records has one JSON file per run, written atomically, so a file that exists is complete. A record
-is self-contained: folders of several machines are merged by copying, and many records can be packed into one
+is self-contained and describes its environment, because the same settings can differ by percentage points
+between machines. Folders of several machines are merged by copying, and many records can be packed into one
 file of JSON lines.
 """
 
 import json
+import platform
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TypedDict, cast
+
+import torch
 
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.files import safe_name, write_atomically
@@ -231,3 +236,30 @@ def _parse(text: bytes, place: str) -> Record:
         return Record.from_dict(facts)
     except (AttributeError, TypeError) as error:
         raise HeterophilyError(f"{place} is not a record of a run ({error})") from error
+
+
+LIBRARIES = ("heterophily", "torch", "numpy", "scipy", "scikit-learn")
+
+
+def describe_environment(threads: int | None = None) -> JsonObject:
+    """Return versions, processor, GPU, and number of threads, by default of this process."""
+    return {**_static_facts(), "threads": threads or torch.get_num_threads()}
+
+
+@cache
+def _static_facts() -> JsonObject:
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": processor(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "",
+        **{name: version(name) for name in LIBRARIES},
+    }
+
+
+def processor() -> str:
+    """Return the name of the processor as reported by the system."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

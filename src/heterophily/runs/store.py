@@ -9,8 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from heterophily.runs.job import Job
-from heterophily.runs.options import RunOptions
+from heterophily.runs.job import Job, RunOptions
 from heterophily.runs.record import Details, Record, find_record, path_of, read_records, write_record
 
 

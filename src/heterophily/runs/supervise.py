@@ -16,13 +16,15 @@ from typing import cast
 import psutil
 from filelock import Timeout
 
-from heterophily.runs.job import Job
-from heterophily.runs.options import Limits, RunOptions
+from heterophily.runs.job import Job, Limits, RunOptions
 from heterophily.runs.store import Store
 from heterophily.runs.worker import BUSY, UNWRITTEN, Outcome, failure_record, work
 
 POLL_SECONDS = 0.1  # between two checks of a process
 SHUTDOWN_SECONDS = 20.0  # for a process to end after its supervisor closed the connection
+# Imports of the server from which runs are forked, so that runs do not have to wait for them. The optimizers
+# of PyTorch import its compiler in their first step, which alone takes seconds.
+PRELOADED = ["rich.progress", "sklearn.datasets", "torch._dynamo", "heterophily.runs.worker"]
 stopping = threading.Event()  # set if the command is interrupted: runs end immediately, unrecorded
 _exit_code_lock = threading.Lock()  # held to start a process or to read an exit code
 
@@ -160,5 +162,5 @@ def _context() -> BaseContext:
     if sys.platform in ("win32", "darwin"):
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["heterophily.runs.preload"])
+    context.set_forkserver_preload(PRELOADED)
     return context

@@ -29,11 +29,9 @@ from heterophily.data.loading import open_graph
 from heterophily.htmp.method import make_method
 from heterophily.htmp.network import Network
 from heterophily.models import find_method
-from heterophily.runs.environment import describe_environment
-from heterophily.runs.job import Job, make_job, resolve_nodes
+from heterophily.runs.job import Job, RunOptions, make_job, now, resolve_nodes
 from heterophily.runs.measures import Trained, make_measures, notify
-from heterophily.runs.options import RunOptions, now
-from heterophily.runs.record import Details, Record, RunData
+from heterophily.runs.record import Details, Record, RunData, describe_environment
 from heterophily.runs.store import Store
 from heterophily.training.trainer import train
 

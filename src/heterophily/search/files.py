@@ -1,16 +1,21 @@
-"""The files of a search: the table of trials and the best settings, written atomically."""
+"""The files of a search: the table of trials, and the best settings or the best method, written atomically."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import tomlkit
+from tomlkit.items import Comment, Table, Whitespace
+
+from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import safe_name, write_atomically
 from heterophily.core.types import Value
+from heterophily.htmp.architecture import Architecture
+from heterophily.htmp.identity import Imports, changed_fields, expression
 from heterophily.htmp.method import CustomMethod
+from heterophily.models.settings import read_settings
 from heterophily.search import components
 from heterophily.search.result import SearchResult, TrialResult
-from heterophily.search.settings_file import write_settings
-from heterophily.search.source import write_method
 
 
 def write_winner(result: SearchResult, path: Path) -> Path:
@@ -55,3 +60,101 @@ def write_trials(trials: Sequence[TrialResult], splits: Sequence[str], path: Pat
                 writer.writerow([*start, *accuracies, *settings, trial.reason])
 
     write_atomically(path, write)
+
+
+def write_method(method: CustomMethod, path: Path, *, description: str) -> Path:
+    """Write a method as a file that can be used wherever a model is expected."""
+    text = method_source(method, description=description)
+    write_atomically(path, lambda p: p.write_text(text, encoding="utf-8"))
+    return path
+
+
+def method_source(method: CustomMethod, *, description: str) -> str:
+    r"""Return the source of a file that defines a method.
+
+    Examples
+    --------
+    >>> from heterophily.htmp.guidance import RowMean
+    >>> from heterophily.htmp.neighborhoods import Raw
+    >>> mean = CustomMethod("mean", Architecture(channels=(Raw() * RowMean(),)), width=32)
+    >>> print(method_source(mean, description="The mean.").split("ecture\n")[-1])
+    from heterophily.htmp.guidance import RowMean
+    from heterophily.htmp.method import CustomMethod
+    from heterophily.htmp.neighborhoods import Raw
+    <BLANKLINE>
+    METHOD = CustomMethod(
+        "mean",
+        Architecture(
+            channels=(Raw() * RowMean(),),
+        ),
+        width=32,
+    )
+    <BLANKLINE>
+    """
+    imports: Imports = {CustomMethod.__module__: {"CustomMethod"}, Architecture.__module__: {"Architecture"}}
+    settings = {k: v for k, v in changed_fields(method).items() if k not in ("name", "template")}
+    fields = _arguments(changed_fields(method.template), imports)
+    architecture = "".join(f"        {line}\n" for line in fields)
+    lines = [
+        f"    {expression(method.name)},\n",
+        f"    Architecture(\n{architecture}    ),\n",
+        *(f"    {line}\n" for line in _arguments(settings, imports)),
+    ]
+    head = [f"from {module} import {', '.join(sorted(imports[module]))}" for module in sorted(imports)]
+    return "\n".join([f'"""{description}"""', "", *head, "", f"METHOD = CustomMethod(\n{''.join(lines)})\n"])
+
+
+def _arguments(fields: dict[str, object], imports: Imports) -> list[str]:
+    return [f"{name}={expression(value, imports)}," for name, value in fields.items()]
+
+
+HEADER = "# Settings of {model} per dataset. `source` is the origin of a table.\n"
+
+
+def write_settings(path: Path, dataset: str, table: Mapping[str, Value], *, model: str) -> Path:
+    """Write a table to a new or existing settings file. Other tables and comments do not change."""
+    check_settings(path)
+    old = path.read_text(encoding="utf-8") if path.exists() else HEADER.format(model=model)
+    new = with_table(old, dataset, table)
+    write_atomically(path, lambda p: p.write_text(new, encoding="utf-8"))
+    return path
+
+
+def check_settings(path: Path) -> None:
+    """Raise an error if a file exists that is not a settings file."""
+    if path.suffix != ".toml":
+        raise HeterophilyError(f"settings are written to a .toml file, got {path.name!r}")
+    if path.exists():
+        read_settings(path)
+
+
+def with_table(text: str, name: str, values: Mapping[str, Value]) -> str:
+    """Return TOML text with one table replaced, or added at the end."""
+    for key, value in values.items():
+        if not isinstance(value, bool | int | float | str):
+            raise HeterophilyError(f"a setting is a text, number, or boolean, but {key} is {value!r}")
+    document = tomlkit.parse(text)
+    table = document.get(name)
+    if table is None:
+        if text.strip():
+            document.add(tomlkit.nl())
+        document[name] = dict(values)
+        return tomlkit.dumps(document)
+    assert isinstance(table, Table)
+    trailing = _trailing(table)
+    table.clear()
+    table.value.body.clear()  # comments between the old values
+    table.update(values)
+    for item in trailing:
+        table.add(item)
+    return tomlkit.dumps(document)
+
+
+def _trailing(table: Table) -> list[Comment | Whitespace]:
+    """Return blank lines and comments after the last value, which belong to the next table."""
+    items: list[Comment | Whitespace] = []
+    for _, item in reversed(table.value.body):
+        if not isinstance(item, Comment | Whitespace):
+            break
+        items.insert(0, item)
+    return items

@@ -27,12 +27,11 @@ from heterophily.htmp.identity import digest
 from heterophily.models import Model
 from heterophily.models.settings import merge_settings
 from heterophily.runs.execute import run_tasks
-from heterophily.runs.job import Job, absolute_path, make_job, parse_splits, split_digest
-from heterophily.runs.options import RunOptions, now
+from heterophily.runs.job import Job, RunOptions, absolute_path, make_job, now, parse_splits, split_digest
 from heterophily.runs.record import RESULTS_VERSION, Record
 from heterophily.runs.store import Store
 from heterophily.search import components
-from heterophily.search.files import winner_path, write_trials, write_winner
+from heterophily.search.files import check_settings, winner_path, write_trials, write_winner
 from heterophily.search.problem import Candidate, SearchProblem, SettingsSearch
 from heterophily.search.result import (
     SearchResult,
@@ -44,7 +43,6 @@ from heterophily.search.result import (
     trial_result,
     trial_results,
 )
-from heterophily.search.settings_file import check_settings
 from heterophily.search.study import MAX_ATTEMPTS, Claims, abandon_trial, open_study, suggest_value
 from heterophily.training.scoring import DEFAULT_SCORING, Scoring, ScoringLike, find_scoring
 

@@ -25,9 +25,7 @@ from heterophily.models import Model, find_method
 from heterophily.models.cmgnn.method import CMGNN, ablation_variants
 from heterophily.models.settings import merge_settings
 from heterophily.runs.record import Record
-from heterophily.studies.jobs import StudyJob, make_jobs
-from heterophily.studies.options import Option, TrainingOptions
-from heterophily.studies.study import ACCURACY, Study
+from heterophily.studies.study import ACCURACY, Option, Study, StudyJob, TrainingOptions, make_jobs
 from heterophily.studies.tidy import (
     Row,
     Rows,

@@ -5,34 +5,88 @@ distance is the mean of |M̂_ij - M_ij|. The trace has a row for the start, wher
 known, and one for each improvement of the validation accuracy, after which CMGNN estimates M̂ again.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Unpack
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from heterophily.core.chart import Axis, Chart, Mark, MatrixOptions, Table, file_name, number_text
+from heterophily.core.chart import Axis, Chart, Mark, MatrixOptions, Table, file_name, matrix_chart, number_text
 from heterophily.core.compatibility import discriminability, observed_compatibility
 from heterophily.core.graph import Graph, Split
 from heterophily.core.sparse import Pattern
+from heterophily.core.types import FloatArray
 from heterophily.htmp.network import Network
 from heterophily.runs.job import Job
 from heterophily.runs.measures import Trained
 from heterophily.runs.record import Record
-from heterophily.studies.jobs import StudyJob, make_jobs
-from heterophily.studies.matrices import (
-    MATRICES,
-    class_names,
-    estimated_chart,
-    matrix_of,
-    matrix_rows,
-    observed_chart,
-    split_tables,
-)
-from heterophily.studies.options import MODELS, Models, TrainingOptions
-from heterophily.studies.study import CLASSES, Study
+from heterophily.studies.study import CLASSES, MODELS, Models, Study, StudyJob, TrainingOptions, make_jobs
 from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, mean_of, unique_values
 from heterophily.training.scoring import accuracy
+
+MATRICES = "matrices"  # the table that holds them
+
+
+def class_names(graph: Graph) -> tuple[str, ...]:
+    """The names of the classes, or their numbers."""
+    return graph.class_names or tuple(map(str, range(graph.n_classes)))
+
+
+def matrix_rows(matrix: Tensor | FloatArray, names: Sequence[str], *, kind: str) -> Rows:
+    """A row per entry: class of the node, class of the neighbor, share."""
+    return [
+        {"kind": kind, "node_class": a, "neighbor_class": b, "share": float(matrix[i, j])}
+        for i, a in enumerate(names)
+        for j, b in enumerate(names)
+    ]
+
+
+def matrix_of(rows: Iterable[Row]) -> tuple[FloatArray, list[str]]:
+    """The matrix (K, K) of such rows, and the names of its classes."""
+    entries = list(rows)
+    names = unique_values(entries, "node_class")
+    matrix = np.array([[_share(entries, a, b) for b in names] for a in names])
+    return matrix, names
+
+
+def _share(rows: Rows, a: str, b: str) -> float:
+    return float(filter_rows(rows, node_class=a, neighbor_class=b)[0]["share"])
+
+
+def observed_chart(
+    matrix: FloatArray, names: Sequence[str], *, panel: str = "", **options: Unpack[MatrixOptions]
+) -> Chart:
+    """Return the heat map of an observed compatibility matrix."""
+    return matrix_chart(matrix.tolist(), names, "Observed", caption="From all labels.", panel=panel, **options)
+
+
+def estimated_chart(
+    matrix: FloatArray, names: Sequence[str], method: str, *, panel: str = "", **options: Unpack[MatrixOptions]
+) -> Chart:
+    """Return the heat map of the matrix that a method estimates."""
+    return matrix_chart(
+        matrix.tolist(),
+        names,
+        f"Estimated by {method}",
+        caption="The method's estimate after training.",
+        method=method,
+        panel=panel,
+        **options,
+    )
+
+
+def split_tables(rows: Iterable[Row], *, matrices: bool) -> Tables:
+    """Return the rows of a measure by their column `table`, with or without the table of matrices."""
+    tables: Tables = {}
+    for row in rows:
+        columns = dict(row)
+        table = columns.pop("table")
+        if matrices or table != MATRICES:
+            tables.setdefault(table, []).append(columns)
+    return tables
+
 
 NAME = "compatibility"
 TRACE = "trace"

@@ -17,9 +17,7 @@ from heterophily.core.graph import Graph, Split
 from heterophily.runs.job import Job
 from heterophily.runs.measures import FinalMeasure, Trained
 from heterophily.runs.record import Record
-from heterophily.studies.jobs import StudyJob, make_jobs
-from heterophily.studies.options import MODELS, Models, TrainingOptions
-from heterophily.studies.study import ACCURACY, Study
+from heterophily.studies.study import ACCURACY, MODELS, Models, Study, StudyJob, TrainingOptions, make_jobs
 from heterophily.studies.tidy import (
     Row,
     Rows,

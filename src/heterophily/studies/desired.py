@@ -40,10 +40,15 @@ from heterophily.models.settings import merge_settings
 from heterophily.runs.job import Job
 from heterophily.runs.measures import FinalMeasure, Trained
 from heterophily.runs.record import Record
-from heterophily.studies.jobs import StudyJob, make_jobs
-from heterophily.studies.matrices import MATRICES, class_names, matrix_of, matrix_rows, observed_chart, split_tables
-from heterophily.studies.options import MODELS, Models, TrainingOptions
-from heterophily.studies.study import CLASSES, Study
+from heterophily.studies.compatibility import (
+    MATRICES,
+    class_names,
+    matrix_of,
+    matrix_rows,
+    observed_chart,
+    split_tables,
+)
+from heterophily.studies.study import CLASSES, MODELS, Models, Study, StudyJob, TrainingOptions, make_jobs
 from heterophily.studies.tidy import Row, Rows, Tables, describe_splits, filter_rows, mean_of, unique_values
 
 NAME = "desired"

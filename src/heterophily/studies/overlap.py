@@ -18,10 +18,9 @@ from heterophily.core.compatibility import neighborhood_overlap, observed_compat
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.graph import Graph
 from heterophily.core.types import FloatArray
+from heterophily.studies.compatibility import class_names
 from heterophily.studies.degrees import degree_groups, group_names
-from heterophily.studies.matrices import class_names
-from heterophily.studies.options import GraphOptions, Option
-from heterophily.studies.study import CLASSES, Study
+from heterophily.studies.study import CLASSES, GraphOptions, Option, Study
 from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, means_by, unique_values
 
 NAME = "overlap"

@@ -27,9 +27,7 @@ from heterophily.models.settings import merge_settings
 from heterophily.runs.job import Job, make_job
 from heterophily.runs.measures import Trained
 from heterophily.runs.record import Record
-from heterophily.studies.jobs import StudyJob
-from heterophily.studies.options import MODELS, GraphOptions, Graphs, Models, Option
-from heterophily.studies.study import COST, Study, open_graphs
+from heterophily.studies.study import COST, MODELS, GraphOptions, Graphs, Models, Option, Study, StudyJob, open_graphs
 from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, means_by, unique_values
 from heterophily.training.trainer import train
 

@@ -1,20 +1,137 @@
-"""The interface of a study: a question that is answered by training runs."""
+"""The interface of a study: a question that is answered by training runs.
+
+Settings of a run come from the method, then from the table of the dataset, then from the options. The run on
+the i-th split has the seed i.
+"""
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from heterophily.core.chart import Chart, Table
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.core.types import Settings, Value
 from heterophily.data.loading import open_graph
+from heterophily.data.splits import N_SPLITS, random_splits
+from heterophily.htmp.identity import digest
+from heterophily.htmp.method import Method
+from heterophily.models import Model, find_method
+from heterophily.models.settings import merge_settings
 from heterophily.runs.execute import OpenDisplay, no_display, run_jobs
+from heterophily.runs.job import Job, make_job
 from heterophily.runs.record import Record
-from heterophily.studies.jobs import StudyJob
-from heterophily.studies.options import GraphOptions, TrainingOptions
 from heterophily.studies.tidy import Row, StudyData, Tables
+
+
+@dataclass(frozen=True)
+class Option:
+    """The form in which a command accepts a field of the options, and its help text."""
+
+    help: str
+    form: Literal["value", "path", "graphs", "names", "numbers", "settings"] = "value"
+    min: int | None = None
+
+
+Graphs = tuple[str | Graph, ...]
+Models = tuple[Model, ...]
+MODELS = Option("Comma-separated list of methods and Python files.", "names")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """Options of a study that measures graphs."""
+
+    graphs: Annotated[Graphs, Option("Names of datasets, `digits`, or files and folders with graphs.", "graphs")]
+    nodes: Annotated[Path | None, Option("Table of the nodes, if GRAPH is a table of edges.")] = None
+    out: Annotated[
+        Path | None, Option("Folder for the data and figures. A rerun continues from the existing data.", "path")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions(GraphOptions):
+    """Options of a study that trains models on the splits of graphs."""
+
+    splits: Annotated[int, Option("Number of splits of each graph.", min=1)] = N_SPLITS
+    seed: Annotated[int, Option("Seed of split 0; split i uses this seed plus i.")] = 0
+    workers: Annotated[int, Option("Number of runs at the same time.", min=1)] = 1
+    threads: Annotated[int, Option("Number of PyTorch threads per run; 0 for an equal share of the cores.", min=0)] = 0
+    device: Annotated[str, Option("`auto`, `cpu`, `cuda`, or `mps`.")] = "auto"
+    settings: Annotated[Settings, Option("Setting such as `width=128`; can be repeated.", "settings")] = field(
+        default_factory=dict
+    )
+
+
+@dataclass(frozen=True)
+class StudyJob:
+    """A training run of a study."""
+
+    job: Job
+    table: str  # name of the main table of its rows
+    columns: Mapping[str, Value]  # dataset, model, and others
+    first: bool = False  # whether it is on the first split, for which a study may store more
+
+    @property
+    def group(self) -> str:
+        """The same text for runs that differ only in split and seed."""
+        record = self.job.empty_record
+        return digest([record.recipe, record.checksum, record.version])[:8]
+
+    @property
+    def labels(self) -> Row:
+        """The columns that identify the rows of this run."""
+        job = self.job
+        run = f"{self.group}-{digest([job.nodes, job.seed])[:8]}"
+        return {**self.columns, "split": job.split, "seed": job.seed, "run": run}
+
+
+def make_jobs(
+    graph: Graph,
+    model: Model,
+    options: TrainingOptions,
+    *,
+    table: str,
+    measures: tuple[str, ...] = (),
+    settings: Settings | None = None,
+    tuned_as: tuple[str, str] | None = None,
+    columns: Mapping[str, Value] | None = None,
+) -> list[StudyJob]:
+    """Return one job per split. `tuned_as` is the model and the dataset whose settings are used."""
+    method = find_method(model)
+    overrides = {**(settings or {}), **options.settings}
+    values, origin = merge_settings(*(tuned_as or (method.name, graph.name)), overrides=overrides)
+    if isinstance(method, Method):  # it has all of its settings
+        values = overrides
+    shared = with_splits(graph, options.splits)
+    labels = {"dataset": graph.name, "model": method.name, **(columns or {})}
+    jobs = []
+    for number, split in enumerate(shared.splits):
+        job = make_job(
+            model,
+            shared,
+            split,
+            seed=options.seed + number,
+            settings=values,
+            origin=origin,
+            measures=measures,
+            device=options.device,
+        )
+        jobs.append(StudyJob(job, table, labels, first=number == 0))
+    return jobs
+
+
+def with_splits(graph: Graph, count: int) -> Graph:
+    """Return the graph with its first splits, or random ones if its own have no labeled test nodes."""
+    if count < 1:
+        raise HeterophilyError(f"a study needs at least one split, got {count}")
+    usable = {name: s for name, s in graph.splits.items() if bool((graph.labels[s.test] >= 0).any())}
+    splits = usable or random_splits(graph, count=count)
+    chosen = dict(list(splits.items())[:count])
+    return graph if chosen == dict(graph.splits) else graph.replace(splits=chosen)
+
 
 CLASSES = "How classes connect"
 ACCURACY = "Where accuracy comes from"

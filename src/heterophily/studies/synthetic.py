@@ -31,9 +31,18 @@ from heterophily.htmp.neighborhoods import Ego
 from heterophily.models import Model, find_method
 from heterophily.models.settings import tuned
 from heterophily.runs.record import Record
-from heterophily.studies.jobs import StudyJob, make_jobs, with_splits
-from heterophily.studies.options import MODELS, Graphs, Models, Option, TrainingOptions
-from heterophily.studies.study import ACCURACY, Study
+from heterophily.studies.study import (
+    ACCURACY,
+    MODELS,
+    Graphs,
+    Models,
+    Option,
+    Study,
+    StudyJob,
+    TrainingOptions,
+    make_jobs,
+    with_splits,
+)
 from heterophily.studies.tidy import (
     Row,
     Rows,

@@ -1,10 +1,13 @@
-"""The charts of a table of results and of training runs."""
+"""The charts of a table of results, including the critical-difference diagram, and of training runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from heterophily.bench.significance import Ranking
 from heterophily.bench.table import Entry
-from heterophily.core.chart import Axis, Chart, Mark
+from heterophily.bench.table import Table as Results
+from heterophily.core.chart import Axis, Chart, Mark, Table, number_text
+from heterophily.core.errors import HeterophilyError
 
 
 def accuracy_chart(column: Sequence[Entry]) -> Chart | None:
@@ -125,3 +128,95 @@ def _loss_chart(curves: Mapping[str, LearningCurve], caption: str) -> Chart:
 def _rescaled(values: Sequence[float]) -> list[float]:
     low, high = min(values, default=0.0), max(values, default=0.0)
     return [(value - low) / (high - low) if high > low else 0.0 for value in values]
+
+
+BAR_STEP, LABEL_STEP = 0.3, 0.5  # heights of a bar and of a name; ranks are at 0, names below
+
+
+def table_diagram(table: Results) -> Chart:
+    """Return the diagram of a table, or raise an error that explains what the table lacks."""
+    if table.ranking is None:
+        raise HeterophilyError(table.unranked)
+    return rank_chart(table.ranking)
+
+
+def rank_chart(ranking: Ranking) -> Chart:
+    """Return the diagram of a ranking."""
+    names, rows = list(ranking.ranks), bar_rows(ranking)
+    n, width = len(names), ranking.critical_difference
+    top = 0.35 + BAR_STEP * (max(rows, default=-1) + 1)
+    middle = (n + 1) // 2
+    limits = (1 - 0.03 * n, max(n + 0.03 * n, 1 + width))
+    marks = [*_scale(n, width), _right_of_scale(limits[1])]
+    for side, chosen in (("left", names[:middle]), ("right", names[middle:][::-1])):
+        marks += _names(ranking, chosen, top, side=side, edge=limits[side == "right"])
+    for row, clique in zip(rows, ranking.cliques, strict=True):
+        ends = [ranking.ranks[clique[0]] - 0.005 * n, ranking.ranks[clique[-1]] + 0.005 * n]
+        marks.append(Mark("line", ends, [0.3 + BAR_STEP * row] * 2, points=False, width=3.5))
+    depth = top + LABEL_STEP * middle
+    return Chart(
+        "Critical-difference diagram",
+        marks,
+        Axis("average rank", limits=limits, visible=False),
+        Axis(limits=(-1.7, depth + 0.2), reverse=True, visible=False),
+        caption="Average ranks. Methods under one bar do not differ significantly by Nemenyi's test.",
+        panel=" ",
+        height=0.42 * (depth + 2.0) - 0.45,
+        wide=True,
+        numbers=Table(["method", "average rank"], [[name, number_text(rank)] for name, rank in ranking.ranks.items()]),
+    )
+
+
+def _right_of_scale(edge: float) -> Mark:
+    return Mark("text", [edge], [0], labels=[" average rank"], anchor="left")
+
+
+def bar_rows(ranking: Ranking) -> list[int]:
+    """Return the row of the bar of each clique, so that bars in one row do not touch."""
+    ends: list[float] = []
+    rows = []
+    for clique in ranking.cliques:
+        low, high = ranking.ranks[clique[0]], ranking.ranks[clique[-1]]
+        free: Sequence[int] = [row for row, end in enumerate(ends) if end + 0.3 < low]
+        row = free[0] if free else len(ends)
+        ends[row:] = [high, *ends[row + 1 :]]
+        rows.append(row)
+    return rows
+
+
+def align_ranks(ranks: Sequence[float]) -> list[str]:
+    """Return ranks with one decimal, padded to one width with spaces as wide as a digit."""
+    texts = [f"{rank:.1f}" for rank in ranks]
+    return [text.rjust(max(map(len, texts)), "\N{FIGURE SPACE}") for text in texts]
+
+
+def _ink(x: list[float], y: list[float], width: float) -> Mark:
+    return Mark("line", x, y, color="ink", points=False, width=width)
+
+
+def _scale(n: int, width: float) -> list[Mark]:
+    """The line of ranks with its ticks, and the critical difference above it."""
+    ticks = list(range(1, n + 1, 1 if n <= 16 else 2))
+    text = f"critical difference {width:.2f}"
+    return [
+        _ink([1, n], [0, 0], 1.2),
+        *(_ink([tick, tick], [0, -0.15], 1.2) for tick in range(1, n + 1)),
+        Mark("text", ticks, [-0.45] * len(ticks), labels=[str(tick) for tick in ticks]),
+        _ink([1, 1 + width], [-1.05] * 2, 1.6),
+        *(_ink([end, end], [-0.95, -1.15], 1.6) for end in (1, 1 + width)),
+        Mark("text", [1], [-1.4], labels=[text], anchor="left"),
+    ]
+
+
+def _names(ranking: Ranking, names: Sequence[str], top: float, *, side: str, edge: float) -> list[Mark]:
+    """The names on one side, each connected with its rank."""
+    left, marks = side == "left", []
+    texts = align_ranks([ranking.ranks[name] for name in names])
+    heights = [top + LABEL_STEP * number for number in range(len(names))]
+    for name, height in zip(names, heights, strict=True):
+        rank = ranking.ranks[name]
+        marks.append(_ink([rank, rank, edge], [0, height, height], 0.8))
+    labels = [f"{name}  {rank} " if left else f" {rank}  {name}" for name, rank in zip(names, texts, strict=True)]
+    edges = [edge] * len(names)
+    text = Mark("text", edges, heights, labels=labels, anchor="right" if left else "left")
+    return [*marks, text] if names else []

@@ -5,7 +5,7 @@
 
 from heterophily.htmp.method import Deviation, Method, equation_of
 from heterophily.models import BUILT_IN
-from heterophily.views.models import setting_text
+from heterophily.views.console import setting_text
 from heterophily.views.templates import read_text
 
 HEAD = """# Fidelity

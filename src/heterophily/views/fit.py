@@ -14,8 +14,8 @@ from heterophily.core.files import write_atomically
 from heterophily.core.graph import Graph
 from heterophily.core.types import FloatArray, IntArray, JsonObject
 from heterophily.htmp.method import settings_of
+from heterophily.studies.compatibility import estimated_chart, observed_chart
 from heterophily.studies.degrees import degree_groups
-from heterophily.studies.matrices import estimated_chart, observed_chart
 from heterophily.training.estimator import NodeClassifier
 from heterophily.views.charts import LearningCurve, curve_charts
 from heterophily.views.matplotlib import save_charts

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from heterophily.bench.diagram import rank_chart
 from heterophily.bench.table import Entry, Table, build_table, one_per_run
 from heterophily.core import chart
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.data import published as paper
 from heterophily.runs.record import Record, latest, read_records
+from heterophily.views.charts import rank_chart
 from heterophily.views.matplotlib import save_charts
 from heterophily.views.page.commands import splits_text
 from heterophily.views.page.data import environments

@@ -1,17 +1,62 @@
-"""The summary of a search and its figures, written atomically."""
+"""The result of a search: its charts, its summary in files, and its summary on a terminal."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from heterophily.core.chart import Axis, Chart, Mark
 from heterophily.core.files import write_atomically
-from heterophily.search.charts import history_chart, importance_chart
+from heterophily.search.components import NAME
 from heterophily.search.files import changed_preset
-from heterophily.search.result import SearchResult
+from heterophily.search.result import SearchResult, TrialResult
+from heterophily.views.console import model_table, row_of
 from heterophily.views.matplotlib import save_charts
-from heterophily.views.models import row_of
 from heterophily.views.templates import render_markdown
+
+MAX_BARS = 15
+
+
+def history_chart(trials: Sequence[TrialResult]) -> Chart:
+    """Return the value of every trial and the best value so far."""
+    marks = []
+    for state in ("pruned", "done"):
+        values = [(t.number, 100 * t.value) for t in trials if t.state == state and t.value]
+        if values:
+            x, y = zip(*values, strict=True)
+            marks.append(Mark("point", x, y, name=state, color="quiet" if state == "pruned" else "accent"))
+    best = best_so_far(trials)
+    line = [number for number, _ in best], [100 * value for _, value in best]
+    marks.append(Mark("line", *line, name="best so far", color=1, points=False, steps=True))
+    return Chart("Validation accuracy", marks, Axis("trial"), Axis("validation accuracy, %"))
+
+
+def best_so_far(trials: Sequence[TrialResult]) -> list[tuple[int, float]]:
+    """Return the best value after each finished trial."""
+    line: list[tuple[int, float]] = []
+    for trial in trials:
+        if trial.state == "done" and trial.value is not None:
+            line.append((trial.number, max([trial.value, *(value for _, value in line[-1:])])))
+    return line
+
+
+def importance_chart(importances: Mapping[str, float]) -> Chart:
+    """Return the most important settings as bars, the most important one on top."""
+    names = list(importances)[:MAX_BARS]
+    shares = [100 * importances[name] for name in names]
+    return Chart(
+        "Importance of settings",
+        [Mark("bar", shares, names, labels=[f"{share:.0f} %" for share in shares], anchor="left")],
+        Axis("share of the variance of validation accuracy, %"),
+        Axis("", names, reverse=True),
+        digits=1,
+    )
 
 
 def write_summary(result: SearchResult, folder: Path) -> SearchResult:
@@ -72,3 +117,36 @@ def _start_sentence(result: SearchResult) -> str:
     if start.state != "done" or start.value is None:
         return f"The starting point, trial {start.number}, is {start.state}."
     return f"The starting point, trial {start.number}, has {start.value:.2%}."
+
+
+STATES = ("done", "pruned", "failed", "running")
+FILES = ("summary.md", "winner", "written")
+
+
+def result_view(result: SearchResult) -> RenderableType:
+    """Return the best trial, its settings with their importance, and the written files."""
+    counts = ", ".join(f"{result.count(s)} {s}" for s in STATES if result.count(s))
+    start = result.baseline
+    baseline = f", started at {start.value:.2%}" if start.state == "done" and start.value else ""
+    parts: list[RenderableType] = [
+        Text(f"{result.model} on {result.dataset}: {result.value:.2%} validation accuracy", "bold"),
+        Text(f"trial {result.best.number}{baseline}; {len(result.trials)} trials: {counts}"),
+        Padding(_settings_table(result), (1, 0, 1, 1)),
+    ]
+    if result.model == NAME:
+        parts.append(model_table([result.method]))
+    paths = [result.files[name] for name in FILES if name in result.files]
+    return Group(*parts, *(Text(f"wrote {path}") for path in paths))
+
+
+def _settings_table(result: SearchResult) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_row(*(Text(name, style="dim") for name in ("setting", "best", "importance")))
+    if result.preset != "published":
+        table.add_row("preset", result.preset, "")
+    searched = result.best.answers if result.model == NAME else result.settings
+    for name, value in searched.items():
+        importance = result.importances.get(name)
+        best = result.settings.get(name, value)
+        table.add_row(name, str(best), "" if importance is None else f"{importance:.0%}")
+    return table

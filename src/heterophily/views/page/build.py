@@ -11,12 +11,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from heterophily import __version__
-from heterophily.bench.diagram import rank_chart
 from heterophily.core.chart import Chart, Mark
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
 from heterophily.core.types import Json
 from heterophily.data import published as paper
+from heterophily.views.charts import rank_chart
 from heterophily.views.page import panels
 from heterophily.views.page.commands import custom_note, full_command
 from heterophily.views.page.data import Results, environments, key_numbers, load_results, to_json_value

@@ -21,7 +21,7 @@ from heterophily.data.store import is_present
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.runs.record import Record, latest, read_records
 from heterophily.studies import STUDIES, AnyStudy
-from heterophily.studies.matrices import estimated_chart
+from heterophily.studies.compatibility import estimated_chart
 from heterophily.studies.tidy import Rows, filter_rows, read_rows
 from heterophily.training.scoring import DEFAULT_SCORING
 from heterophily.views.charts import LearningCurve
