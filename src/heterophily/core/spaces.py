@@ -91,6 +91,13 @@ class Bounds:
         return " and ".join(f"{word} {limit}" for word, limit, _ in limits if limit is not None)
 
 
+PositiveInt = Annotated[int, Bounds(ge=1)]
+PositiveFloat = Annotated[float, Bounds(gt=0)]
+NonNegativeInt = Annotated[int, Bounds(ge=0)]
+NonNegativeFloat = Annotated[float, Bounds(ge=0)]
+DropoutRate = Annotated[float, Bounds(ge=0, lt=1)]
+
+
 @dataclass(frozen=True)
 class SettingInfo:
     """What the annotation of a setting declares."""

@@ -8,21 +8,16 @@ import dataclasses
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal, TypeVar, dataclass_transform, get_args
+from typing import ClassVar, Literal, TypeVar, dataclass_transform, get_args
 
 from typing_extensions import override
 
 from heterophily.core.errors import HeterophilyError, unknown_name
-from heterophily.core.spaces import Bounds, Space, setting_infos
+from heterophily.core.spaces import DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt, Space, setting_infos
 from heterophily.core.types import Value
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.encoder import Embed, Encoder, RawFeatures
 
-PositiveInt = Annotated[int, Bounds(ge=1)]
-PositiveFloat = Annotated[float, Bounds(gt=0)]
-NonNegativeInt = Annotated[int, Bounds(ge=0)]
-NonNegativeFloat = Annotated[float, Bounds(ge=0)]
-DropoutRate = Annotated[float, Bounds(ge=0, lt=1)]
 Activation = Literal["none", "relu", "elu", "tanh"]
 Norm = Literal["none", "batch", "layer"]
 FeatureNorm = Literal["none", "l1", "l2", "sum"]

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from typing_extensions import override
 
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.combine import AdaptiveSum
 from heterophily.htmp.guidance import Complement, Ones, RowMean
-from heterophily.htmp.method import Deviation, DropoutRate, Method, NonNegativeFloat, PositiveFloat, define_method
+from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf, WithSelfTwice
 from heterophily.htmp.transform import Linear
 

@@ -4,20 +4,12 @@ from typing import Annotated
 
 from typing_extensions import override
 
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture, Dropout, ParamGroup
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Predict
 from heterophily.htmp.guidance import Ones, SymmetricMean
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, WithSelf
 from heterophily.htmp.transform import NoTransform
 

@@ -12,21 +12,12 @@ from torch.nn import functional as F
 from typing_extensions import override
 
 from heterophily.core.graph import Features
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import Add
 from heterophily.htmp.encoder import Embed, Encoder
 from heterophily.htmp.guidance import Ones, RowMean
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    Norm,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, Method, Norm, define_method
 from heterophily.htmp.neighborhoods import Ego, Raw, structure_adjacency
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights
 from heterophily.htmp.transform import Linear

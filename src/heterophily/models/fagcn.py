@@ -7,22 +7,13 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.core.sparse import edge_sum
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, symmetric_values
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    FeatureNorm,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.parts import Init, Sizes, Weights, init_uniform
 from heterophily.htmp.transform import NoTransform

@@ -4,20 +4,10 @@ from typing import Annotated, Literal
 
 from typing_extensions import override
 
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.guidance import Attention
-from heterophily.htmp.method import (
-    Activation,
-    Deviation,
-    DropoutRate,
-    FeatureNorm,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Activation, Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.parts import Init
 from heterophily.htmp.transform import Heads, Linear

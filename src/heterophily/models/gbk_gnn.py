@@ -11,14 +11,14 @@ from typing_extensions import override
 
 from heterophily.core.dense import product
 from heterophily.core.errors import check_option
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Pattern, edge_sum, segment_sum
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.channel import Channel, Operator
 from heterophily.htmp.combine import Add
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, RowMean
 from heterophily.htmp.losses import AuxiliaryLoss
-from heterophily.htmp.method import Deviation, Method, NonNegativeFloat, PositiveFloat, PositiveInt, define_method
+from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw, WithSelf
 from heterophily.htmp.network import Network
 from heterophily.htmp.parts import Context, Init, Sizes, Weights, init_uniform

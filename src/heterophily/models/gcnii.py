@@ -9,22 +9,13 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from heterophily.core.dense import product
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture, Dropout, Head, ParamGroup
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import Ones, SymmetricMean
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    FeatureNorm,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, WithSelf
 from heterophily.htmp.parts import Init, Sizes, Weights
 from heterophily.htmp.transform import Transform

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from heterophily.core.errors import check_option
 from heterophily.core.graph import Features, Graph
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.combine import Concat, Messages
@@ -21,15 +21,7 @@ from heterophily.htmp.guidance import (
     safe_inverse,
     scale_rows_and_columns,
 )
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood, adjacency_of
 from heterophily.htmp.parts import Context, GraphLike, Sizes, Weights
 from heterophily.htmp.transform import Linear

@@ -11,21 +11,13 @@ from typing_extensions import override
 
 from heterophily.core.errors import check_option
 from heterophily.core.graph import Features, Graph
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Pattern, sddmm
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Combine, Messages, weigh
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, degree_sums
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Neighborhood
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights, apply_dropout, init_scalar
 from heterophily.htmp.skip import Skip

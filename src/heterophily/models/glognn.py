@@ -10,22 +10,13 @@ from typing_extensions import override
 
 from heterophily.core.errors import check_option
 from heterophily.core.graph import Features, Graph
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Predict, PredictWeights
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, SymmetricMean
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    FeatureNorm,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, WithSelf, structure_adjacency, with_diagonal
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights, apply_dropout
 from heterophily.htmp.transform import NoTransform

@@ -9,20 +9,12 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from heterophily.core.errors import HeterophilyError, check_option
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture, Dropout, ParamGroup
 from heterophily.htmp.encoder import Predict
 from heterophily.htmp.fuse import Fuse
 from heterophily.htmp.guidance import SymmetricMean
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.parts import Weights
 from heterophily.htmp.transform import NoTransform

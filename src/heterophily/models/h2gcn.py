@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from typing_extensions import override
 
 from heterophily.core.graph import Graph
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Pattern
 from heterophily.htmp.algorithms.hops import second_hop
 from heterophily.htmp.architecture import Architecture, Dropout, Head
@@ -14,17 +14,7 @@ from heterophily.htmp.combine import Concat
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.fuse import ConcatLayers
 from heterophily.htmp.guidance import SymmetricMean
-from heterophily.htmp.method import (
-    Activation,
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Activation, Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Hop
 from heterophily.htmp.transform import NoTransform
 

@@ -10,22 +10,14 @@ from typing_extensions import override
 
 from heterophily.core.errors import check_option
 from heterophily.core.graph import Features, Graph
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Matrix, Pattern, sddmm, spmm
 from heterophily.htmp.algorithms.homophily_degrees import homophily_degrees
 from heterophily.htmp.architecture import Architecture, Dropout, Head, ParamGroup
 from heterophily.htmp.combine import Combine, Messages
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, pattern_of
 from heterophily.htmp.losses import AuxiliaryLoss
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, WithSelf, to_default_dtype
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights
 from heterophily.htmp.state import State, StatePart

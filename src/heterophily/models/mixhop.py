@@ -6,20 +6,12 @@ from typing import Annotated
 from torch import Tensor
 from typing_extensions import override
 
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import Concat
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.losses import AuxiliaryLoss
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Power, WithSelf, WithSelfTwice
 from heterophily.htmp.network import Network
 from heterophily.htmp.parts import Context, Init, Weights

@@ -4,19 +4,10 @@ from typing import Annotated
 
 from typing_extensions import override
 
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.guidance import Ones
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    FeatureNorm,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.transform import Linear
 

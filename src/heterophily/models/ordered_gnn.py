@@ -11,20 +11,12 @@ from heterophily.core.dense import product
 from heterophily.core.errors import HeterophilyError, check_option
 from heterophily.core.fused import blend
 from heterophily.core.graph import Features
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import Combine, Messages
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import Ones, RowMean
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights
 from heterophily.htmp.transform import NoTransform

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from typing_extensions import override
 
 from heterophily.core.graph import Features, Graph
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.algorithms.cache import cached
 from heterophily.htmp.architecture import Architecture, Dropout
@@ -17,7 +17,7 @@ from heterophily.htmp.combine import Combine, Messages
 from heterophily.htmp.execution.batch import full_graph_of
 from heterophily.htmp.guidance import Ones, SymmetricMean
 from heterophily.htmp.losses import AuxiliaryLoss
-from heterophily.htmp.method import Deviation, FeatureNorm, Method, PositiveFloat, PositiveInt, define_method
+from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, WithSelf, to_default_dtype
 from heterophily.htmp.network import Network
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights, init_scalar, init_uniform

@@ -9,21 +9,12 @@ from typing_extensions import override
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Features, Graph
-from heterophily.core.spaces import Choice
+from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Pattern
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import Combine, Messages, weigh
 from heterophily.htmp.guidance import Attention
-from heterophily.htmp.method import (
-    Activation,
-    Deviation,
-    DropoutRate,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-)
+from heterophily.htmp.method import Activation, Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import FeatureNeighbors, Neighborhood, WithSelf, with_diagonal
 from heterophily.htmp.parts import Context, Dense, Init, Sizes, Weights
 from heterophily.htmp.transform import Heads, Linear

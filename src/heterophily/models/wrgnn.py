@@ -8,12 +8,12 @@ from torch import Tensor
 from typing_extensions import override
 
 from heterophily.core.graph import Graph
-from heterophily.core.spaces import Bounds, Choice
+from heterophily.core.spaces import Bounds, Choice, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import Add
 from heterophily.htmp.guidance import Attention, AttentionWeights, ChannelInput, Ones
-from heterophily.htmp.method import Deviation, Method, NonNegativeFloat, PositiveFloat, PositiveInt, define_method
+from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw, to_default_dtype
 from heterophily.htmp.parts import Sizes, init_uniform
 from heterophily.htmp.transform import Linear

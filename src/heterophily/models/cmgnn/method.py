@@ -4,23 +4,12 @@ from typing import Annotated, Literal
 
 from typing_extensions import override
 
-from heterophily.core.spaces import Bounds, Choice, Range
+from heterophily.core.spaces import Bounds, Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt, Range
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.fuse import ConcatLayers
 from heterophily.htmp.guidance import Ones, RowMean
-from heterophily.htmp.method import (
-    Deviation,
-    DropoutRate,
-    FeatureNorm,
-    LossForm,
-    Method,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    define_method,
-    replace_architecture,
-)
+from heterophily.htmp.method import Deviation, FeatureNorm, LossForm, Method, define_method, replace_architecture
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.transform import Linear
 from heterophily.models.cmgnn.parts import (
