@@ -219,15 +219,8 @@ class Complement(Guidance):
         return ComplementOperator(self.of.cached_matrix(seen.context.graph, seen.adjacency))
 
 
-class AttentionWeights(Weights):
-    """Weights of `Attention`."""
-
-    r: nn.Parameter  # (H, d)
-    s: nn.Parameter  # (H, d)
-
-
 @dataclass(frozen=True)
-class Attention(Guidance[AttentionWeights]):
+class Attention(Guidance[nn.ParameterDict]):
     """Softmax over neighbors of learned scores, per head.
 
     B_ij = softmax_j( lrelu(U_i · r + U_j · s) )
@@ -244,27 +237,27 @@ class Attention(Guidance[AttentionWeights]):
     symbol = "B^aw"
 
     @override
-    def weights(self, size: Sizes) -> AttentionWeights:
+    def weights(self, size: Sizes) -> nn.ParameterDict:
         heads, d = size.heads, size.d_out
         spread = 2**0.5 * (2 / (d + self._n_outputs(size))) ** 0.5
         r, s = (nn.Parameter(spread * torch.randn(heads, d)) for _ in range(2))
-        return AttentionWeights(r=r, s=s)
+        return nn.ParameterDict({"r": r, "s": s})
 
     def _n_outputs(self, size: Sizes) -> int:
         """Return the number of outputs for the Glorot initialization."""
         return size.heads * size.d_out
 
     @override
-    def operator(self, seen: ChannelInput, w: AttentionWeights) -> Operator:
+    def operator(self, seen: ChannelInput, w: nn.ParameterDict) -> Operator:
         heads = seen.messages.shape[1] if seen.messages.dim() == 3 else 1
         many = seen.pattern.n_entries * heads > MAX_ATTENTION_VALUES
         return SequentialHeads(self, seen, w) if many else super().operator(seen, w)
 
     @override
-    def values(self, seen: ChannelInput, w: AttentionWeights) -> Tensor:
+    def values(self, seen: ChannelInput, w: nn.ParameterDict) -> Tensor:
         message = seen.messages
         # One product with a block per head, instead of two copies of U times a vector each.
-        blocks = torch.block_diag(*torch.stack([w.r, w.s], dim=2))
+        blocks = torch.block_diag(*torch.stack([w["r"], w["s"]], dim=2))
         scores = product(message.flatten(1), blocks).view(*message.shape[:-1], 2)
         return self.softmax_scores(seen, *(score.contiguous() for score in scores.unbind(dim=-1)))
 
@@ -289,7 +282,7 @@ class SequentialHeads:
 
     attention: Attention
     seen: ChannelInput
-    w: AttentionWeights
+    w: nn.ParameterDict
     rate: float = 0.0
 
     def dropout(self, rate: float) -> "SequentialHeads":
@@ -299,7 +292,7 @@ class SequentialHeads:
     def __matmul__(self, state: Tensor) -> Tensor:
         if state.dim() == 2:
             return (self @ state.unsqueeze(1)).squeeze(1)
-        heads = zip(state.unbind(dim=1), self.w.r, self.w.s, strict=True)
+        heads = zip(state.unbind(dim=1), self.w["r"], self.w["s"], strict=True)
         parts = [checkpoint(self._head, *head, use_reentrant=False) for head in heads]
         return torch.stack(parts, dim=1)
 

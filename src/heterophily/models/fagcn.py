@@ -15,7 +15,7 @@ from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, symmetric_values
 from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Raw
-from heterophily.htmp.parts import Init, Sizes, Weights, init_uniform
+from heterophily.htmp.parts import Init, Sizes, init_uniform
 from heterophily.htmp.transform import NoTransform
 
 GAIN = 1.414  # of the initial weights
@@ -58,15 +58,8 @@ class FAGCN(Method):
     )
 
 
-class SignedAttentionWeights(Weights):
-    """Weights of `SignedAttention`."""
-
-    w: nn.Parameter  # (2, d)
-    c: nn.Parameter
-
-
 @dataclass(frozen=True)
-class SignedAttention(Guidance[SignedAttentionWeights]):
+class SignedAttention(Guidance[nn.ParameterDict]):
     """Learned weights of either sign.
 
     B_ij = tanh( w · [Z_i ‖ Z_j] + c ) / √(d_i d_j)
@@ -81,13 +74,13 @@ class SignedAttention(Guidance[SignedAttentionWeights]):
     symbol = "B^naw"
 
     @override
-    def weights(self, size: Sizes) -> SignedAttentionWeights:
+    def weights(self, size: Sizes) -> nn.ParameterDict:
         spread = 1.414 * (2 / (2 * size.d_in + 1)) ** 0.5
-        return SignedAttentionWeights(
-            w=nn.Parameter(spread * torch.randn(2, size.d_in)), c=init_uniform((2 * size.d_in) ** -0.5, 1)
+        return nn.ParameterDict(
+            {"w": nn.Parameter(spread * torch.randn(2, size.d_in)), "c": init_uniform((2 * size.d_in) ** -0.5, 1)}
         )
 
     @override
-    def values(self, seen: ChannelInput, w: SignedAttentionWeights) -> Tensor:
-        left, right = (seen.inputs @ row for row in w.w)
-        return torch.tanh(edge_sum(seen.pattern, left + w.c, right)) * symmetric_values(seen)
+    def values(self, seen: ChannelInput, w: nn.ParameterDict) -> Tensor:
+        left, right = (seen.inputs @ row for row in w["w"])
+        return torch.tanh(edge_sum(seen.pattern, left + w["c"], right)) * symmetric_values(seen)

@@ -87,16 +87,8 @@ class DiagonalOperator:
         return self.values.unsqueeze(1) * state
 
 
-class GateWeights(Weights):
-    """Weights of `Gate`."""
-
-    W: nn.Parameter  # W_g (d_in, d_out)
-    r: nn.Parameter
-    s: nn.Parameter
-
-
 @dataclass(frozen=True)
-class Gate(Guidance[GateWeights]):
+class Gate(Guidance[nn.ParameterDict]):
     """Mean over neighbors, weighted by a learned gate for homophilous edges.
 
     B_ij = σ_ij / d_i, σ_ij = sig( lrelu(s · U_j + r · U_i) ), U = Z W_g
@@ -110,15 +102,17 @@ class Gate(Guidance[GateWeights]):
     symbol = "B^aw"
 
     @override
-    def weights(self, size: Sizes) -> GateWeights:
+    def weights(self, size: Sizes) -> nn.ParameterDict:
         d = size.d_out
         bound = (6 / (1 + d)) ** 0.5
-        return GateWeights(W=Init().new_matrix(size.d_in, d), r=init_uniform(bound, d), s=init_uniform(bound, d))
+        return nn.ParameterDict(
+            {"W": Init().new_matrix(size.d_in, d), "r": init_uniform(bound, d), "s": init_uniform(bound, d)}
+        )
 
     @override
-    def values(self, seen: ChannelInput, w: GateWeights) -> Tensor:
-        u, hood = product(seen.inputs, w.W), seen.channel.neighborhood
-        gate = torch.sigmoid(F.leaky_relu(edge_sum(seen.pattern, u @ w.r, u @ w.s), 0.2))
+    def values(self, seen: ChannelInput, w: nn.ParameterDict) -> Tensor:
+        u, hood = product(seen.inputs, w["W"]), seen.channel.neighborhood
+        gate = torch.sigmoid(F.leaky_relu(edge_sum(seen.pattern, u @ w["r"], u @ w["s"]), 0.2))
         seen.context.carry["gate", seen.context.layer, hood] = gate
         seen.context.add_aux_output("gate", (hood, seen.pattern, gate))
         return gate * RowMean().cached_matrix(seen.context.graph, seen.adjacency).values

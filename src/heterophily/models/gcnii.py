@@ -17,7 +17,7 @@ from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import Ones, SymmetricMean
 from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, WithSelf
-from heterophily.htmp.parts import Init, Sizes, Weights
+from heterophily.htmp.parts import Init, Sizes
 from heterophily.htmp.transform import Transform
 
 
@@ -64,14 +64,8 @@ class GCNII(Method):
     )
 
 
-class NearIdentityWeights(Weights):
-    """Weights of `NearIdentity`."""
-
-    W: nn.Parameter  # (d, d), or (2d, d) for the star
-
-
 @dataclass(frozen=True)
-class NearIdentity(Transform[NearIdentityWeights]):
+class NearIdentity(Transform[nn.ParameterDict]):
     """Linear map close to the identity, applied after COMBINE.
 
     Z^l = θ_l T W + (1 - θ_l) T, θ_l = ln(λ/l + 1), T the result of COMBINE
@@ -95,14 +89,14 @@ class NearIdentity(Transform[NearIdentityWeights]):
     keeps_width_after_combine = True
 
     @override
-    def weights(self, size: Sizes, channels: Sequence[Channel]) -> NearIdentityWeights:
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> nn.ParameterDict:
         d = size.d_in
-        return NearIdentityWeights(W=Init("uniform_out").new_matrix(2 * d if self.star else d, d))
+        return nn.ParameterDict({"W": Init("uniform_out").new_matrix(2 * d if self.star else d, d)})
 
     @override
-    def after_combine(self, state: Tensor, messages: Sequence[Tensor], w: NearIdentityWeights, layer: int) -> Tensor:
+    def after_combine(self, state: Tensor, messages: Sequence[Tensor], w: nn.ParameterDict, layer: int) -> Tensor:
         theta = math.log(self.decay / layer + 1)
-        weight, first, propagated = theta * w.W, messages[0], messages[-1]
+        weight, first, propagated = theta * w["W"], messages[0], messages[-1]
         if not self.star:
             return product(state, weight).add_(state, alpha=1 - theta)
         upper, lower = weight.split(state.shape[1])

@@ -19,7 +19,7 @@ from heterophily.htmp.combine import Combine, Messages, weigh
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, degree_sums
 from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Neighborhood
-from heterophily.htmp.parts import Context, Dense, Sizes, Weights, apply_dropout, init_scalar
+from heterophily.htmp.parts import Context, Dense, Sizes, apply_dropout, init_scalar
 from heterophily.htmp.skip import Skip
 from heterophily.htmp.transform import SharedLinear
 
@@ -68,15 +68,8 @@ class GGCN(Method):
     )
 
 
-class GlobalSumWeights(Weights):
-    """Weights of `GlobalSum`."""
-
-    scale: nn.Parameter  # ς
-    omega: nn.Parameter  # before the softmax, (R,)
-
-
 @dataclass(frozen=True)
-class GlobalSum(Combine[GlobalSumWeights]):
+class GlobalSum(Combine[nn.ParameterDict]):
     """Sum with one learned weight per layer and channel.
 
     Z = softplus(ς) Σ_r ω_r Z_r, ω a softmax of R learned numbers
@@ -96,12 +89,14 @@ class GlobalSum(Combine[GlobalSumWeights]):
     symbol = "AdaAdd"
 
     @override
-    def weights(self, size: Sizes) -> GlobalSumWeights:
-        return GlobalSumWeights(scale=init_scalar(self.scale_init), omega=nn.Parameter(torch.zeros(size.n_channels)))
+    def weights(self, size: Sizes) -> nn.ParameterDict:
+        return nn.ParameterDict(
+            {"scale": init_scalar(self.scale_init), "omega": nn.Parameter(torch.zeros(size.n_channels))}
+        )
 
     @override
-    def __call__(self, messages: Messages, inputs: Features | None, w: GlobalSumWeights, context: Context) -> Tensor:
-        shares = w.omega.softmax(dim=0) * F.softplus(w.scale)
+    def __call__(self, messages: Messages, inputs: Features | None, w: nn.ParameterDict, context: Context) -> Tensor:
+        shares = w["omega"].softmax(dim=0) * F.softplus(w["scale"])
         return weigh(messages, shares.unsqueeze(0))
 
 
@@ -135,15 +130,8 @@ class Signed(Neighborhood):
         return graph.symmetric
 
 
-class SignedSimilarityWeights(Weights):
-    """Weights of `SignedSimilarity`."""
-
-    a: nn.Parameter
-    b: nn.Parameter
-
-
 @dataclass(frozen=True)
-class SignedSimilarity(Guidance[SignedSimilarityWeights]):
+class SignedSimilarity(Guidance[nn.ParameterDict]):
     """Positive or negative part of the similarity of messages, scaled by structure.
 
     B_ij = ±Â_ij τ_ij relu(±cos(U_i, U_j)), τ_ij = softplus(a (Â_ii / Â_ij - 1) + b)
@@ -189,18 +177,18 @@ class SignedSimilarity(Guidance[SignedSimilarityWeights]):
         return Signed(1) * replace(self, sign=1) if self.sign < 0 else None
 
     @override
-    def weights(self, size: Sizes) -> SignedSimilarityWeights:
+    def weights(self, size: Sizes) -> nn.ParameterDict:
         if self.sign < 0:
-            return SignedSimilarityWeights()
-        return SignedSimilarityWeights(a=init_scalar(0.5), b=init_scalar(0.0))
+            return nn.ParameterDict()
+        return nn.ParameterDict({"a": init_scalar(0.5), "b": init_scalar(0.0)})
 
     @override
-    def values(self, seen: ChannelInput, w: SignedSimilarityWeights) -> Tensor:
+    def values(self, seen: ChannelInput, w: nn.ParameterDict) -> Tensor:
         carry, key = seen.context.carry, ("similarity", seen.context.layer)
         if self.sign > 0:
             weight, delta = self.structure(seen)
             cosine = cosines(seen.pattern, seen.messages)
-            carry[key] = weight * F.softplus(w.a * delta + w.b), cosine
+            carry[key] = weight * F.softplus(w["a"] * delta + w["b"]), cosine
         scale, cosine = carry[key]
         # ±relu(±e) is the positive or the negative part of e.
         return scale * (cosine.clamp_min(0) if self.sign > 0 else cosine.clamp_max(0))
@@ -237,14 +225,8 @@ def cosines(pattern: Pattern, state: Tensor) -> Tensor:
     return dots / product.clamp_min(EPSILON)
 
 
-class DecayedResidualWeights(Weights):
-    """Weights of `DecayedResidual`."""
-
-    first: Dense  # W_0 (F, d) and b_0
-
-
 @dataclass(frozen=True)
-class DecayedResidual(Skip[DecayedResidualWeights]):
+class DecayedResidual(Skip[nn.ModuleDict]):
     """P ← P + c_l drop_p(elu(q)), c_2 = 1, c_l = ln(η / l^e + 1): P is the input of layer l.
 
     P starts as elu(x W_0 + b_0), and the input of the first layer is x. Without decay, all c_l are 1.
@@ -259,14 +241,14 @@ class DecayedResidual(Skip[DecayedResidualWeights]):
     carried_keys = ("carried",)  # kept in the memory of a scene from layer to layer, per node
 
     @override
-    def weights(self, size: Sizes) -> DecayedResidualWeights:
-        return DecayedResidualWeights(first=Dense(size.d_in, size.d_out))
+    def weights(self, size: Sizes) -> nn.ModuleDict:
+        return nn.ModuleDict({"first": Dense(size.d_in, size.d_out)})
 
     @override
-    def __call__(self, state: Features, w: DecayedResidualWeights, context: Context) -> Tensor:
+    def __call__(self, state: Features, w: nn.ModuleDict, context: Context) -> Tensor:
         carry, layer = context.carry, context.layer
         if layer == 1:
-            carry["carried"] = F.elu(w.first(state))
+            carry["carried"] = F.elu(w["first"](state))
             return cast("Tensor", state)  # X may be sparse
         opened = apply_dropout(F.elu(cast("Tensor", state)), self.dropout, training=context.training)
         carry["carried"] = carry["carried"] + self.coefficient(layer) * opened

@@ -16,7 +16,6 @@ from heterophily.htmp.fuse import Fuse
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import WithSelf
-from heterophily.htmp.parts import Weights
 from heterophily.htmp.transform import NoTransform
 
 INITS = ("ppr", "nppr", "sgc", "random")
@@ -66,14 +65,8 @@ class GPRGNN(Method):
     )
 
 
-class WeightedLayerSumWeights(Weights):
-    """Weights of `WeightedLayerSum`."""
-
-    gamma: nn.Parameter  # (L + 1,)
-
-
 @dataclass(frozen=True)
-class WeightedLayerSum(Fuse[WeightedLayerSumWeights]):
+class WeightedLayerSum(Fuse[nn.ParameterDict]):
     """Sum over layers with one learned weight per layer, of either sign.
 
     Z = Σ_l γ_l Z^l
@@ -101,8 +94,8 @@ class WeightedLayerSum(Fuse[WeightedLayerSumWeights]):
             check_option("gamma_init", self.init, INITS)
 
     @override
-    def weights(self, n_layers: int) -> WeightedLayerSumWeights:
-        return WeightedLayerSumWeights(gamma=nn.Parameter(self._initial(n_layers)))
+    def weights(self, n_layers: int) -> nn.ParameterDict:
+        return nn.ParameterDict({"gamma": nn.Parameter(self._initial(n_layers))})
 
     def _initial(self, n_layers: int) -> Tensor:
         alpha = self.teleport
@@ -124,8 +117,8 @@ class WeightedLayerSum(Fuse[WeightedLayerSumWeights]):
         return torch.tensor(self.init, dtype=torch.get_default_dtype())
 
     @override
-    def __call__(self, states: Sequence[Tensor], w: WeightedLayerSumWeights) -> Tensor:
-        total: Tensor = w.gamma[0] * states[0]
-        for gamma, state in zip(w.gamma[1:], states[1:], strict=True):
+    def __call__(self, states: Sequence[Tensor], w: nn.ParameterDict) -> Tensor:
+        total: Tensor = w["gamma"][0] * states[0]
+        for gamma, state in zip(w["gamma"][1:], states[1:], strict=True):
             total = torch.addcmul(total, gamma, state)
         return total

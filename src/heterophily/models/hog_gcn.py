@@ -141,15 +141,8 @@ class PropagatedLabelsState(State):
         self.mark_initialized(graph)
 
 
-class LearnedAddWeights(Weights):
-    """Weights of `LearnedAdd`."""
-
-    weight: nn.Parameter  # ω, uniform in (½, 1)
-    b: nn.Parameter
-
-
 @dataclass(frozen=True)
-class LearnedAdd(Combine[LearnedAddWeights]):
+class LearnedAdd(Combine[nn.ParameterDict]):
     """Sum of two messages with a learned weight.
 
     Z = Z_1 + ω Z_2 + b
@@ -165,16 +158,18 @@ class LearnedAdd(Combine[LearnedAddWeights]):
     arity = (2, 2)
 
     @override
-    def weights(self, size: Sizes) -> LearnedAddWeights:
+    def weights(self, size: Sizes) -> nn.ParameterDict:
         spread = size.d_out**-0.5
-        return LearnedAddWeights(
-            weight=nn.Parameter(torch.empty(()).uniform_(0.5, 1)),
-            b=nn.Parameter(torch.empty(size.d_out).uniform_(-spread, spread)),
+        return nn.ParameterDict(
+            {
+                "weight": nn.Parameter(torch.empty(()).uniform_(0.5, 1)),
+                "b": nn.Parameter(torch.empty(size.d_out).uniform_(-spread, spread)),
+            }
         )
 
     @override
-    def __call__(self, messages: Messages, inputs: Features | None, w: LearnedAddWeights, context: Context) -> Tensor:
-        return messages[0] + w.weight * messages[1] + w.b
+    def __call__(self, messages: Messages, inputs: Features | None, w: nn.ParameterDict, context: Context) -> Tensor:
+        return messages[0] + w["weight"] * messages[1] + w["b"]
 
 
 @dataclass(frozen=True)
@@ -204,14 +199,8 @@ class PathCounts(Neighborhood):
         return counts.pattern * torch.ones_like(counts.values) if binary else counts
 
 
-class EstimatedHomophilyWeights(Weights):
-    """Weights of `EstimatedHomophily`."""
-
-    mask: nn.Parameter  # Θ, 1 on A + I and 0 on the other entries of B
-
-
 @dataclass(frozen=True)
-class EstimatedHomophily(Guidance[EstimatedHomophilyWeights]):
+class EstimatedHomophily(Guidance[nn.ParameterDict]):
     """Homophily degrees, estimated from attributes and a learned topology.
 
     G = norm1(B ⊙ H), H = μ P Pᵀ + ξ T, T = norm1(B ⊙ Θ)
@@ -254,14 +243,14 @@ class EstimatedHomophily(Guidance[EstimatedHomophilyWeights]):
         return {"attributes": AttributeModel(size.n_features, self.width, size.n_classes)}
 
     @override
-    def weights(self, size: Sizes) -> EstimatedHomophilyWeights:
+    def weights(self, size: Sizes) -> nn.ParameterDict:
         assert size.adjacency_of is not None
         assert size.neighborhood is not None
         within, near = (pattern_of(size.adjacency_of(hood)) for hood in (size.neighborhood, WithSelf()))
-        return EstimatedHomophilyWeights(mask=nn.Parameter(_membership(within, near)))
+        return nn.ParameterDict({"mask": nn.Parameter(_membership(within, near))})
 
     @override
-    def values(self, seen: ChannelInput, w: EstimatedHomophilyWeights) -> Tensor:
+    def values(self, seen: ChannelInput, w: nn.ParameterDict) -> Tensor:
         assert isinstance(seen.adjacency, Matrix)
         pattern, counts, context = seen.pattern, seen.adjacency.values, seen.context
         if "similarity" not in context.carry:
@@ -272,7 +261,7 @@ class EstimatedHomophily(Guidance[EstimatedHomophilyWeights]):
         relation, topology = homophily_degrees(
             pattern,
             counts,
-            w.mask,
+            w["mask"],
             context.carry["similarity"],
             attribute_weight=self.attribute_weight,
             topology_weight=self.topology_weight,

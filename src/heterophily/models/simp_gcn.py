@@ -20,7 +20,7 @@ from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, WithSelf, to_default_dtype
 from heterophily.htmp.network import Network
-from heterophily.htmp.parts import Context, Dense, Sizes, Weights, init_scalar, init_uniform
+from heterophily.htmp.parts import Context, Dense, Sizes, init_scalar, init_uniform
 from heterophily.htmp.transform import SharedLinear
 
 
@@ -85,17 +85,8 @@ class SimilarNodes(FeatureNeighbors):
         return to_default_dtype(self._nearest(graph, binary=True))
 
 
-class SimilaritySumWeights(Weights):
-    """Weights of `SimilaritySum`."""
-
-    a: nn.Parameter
-    beta: nn.Parameter
-    u: nn.Parameter
-    kappa: nn.Parameter
-
-
 @dataclass(frozen=True)
-class SimilaritySum(Combine[SimilaritySumWeights]):
+class SimilaritySum(Combine[nn.ParameterDict]):
     """Balance of graph and features with one learned weight per node, plus the node itself.
 
     Z = s ⊙ Z_2 + (1 - s) ⊙ Z_3 + γ k ⊙ Z_1, s = sig(H a + β), k = H u + κ,
@@ -120,33 +111,27 @@ class SimilaritySum(Combine[SimilaritySumWeights]):
     arity = (3, 3)
 
     @override
-    def weights(self, size: Sizes) -> SimilaritySumWeights:
-        return SimilaritySumWeights(
-            a=init_uniform(1.0, size.d_in, 1),
-            beta=init_scalar(self.score_bias_init),
-            u=init_uniform(1.0, size.d_in, 1),
-            kappa=init_scalar(0.0),
+    def weights(self, size: Sizes) -> nn.ParameterDict:
+        return nn.ParameterDict(
+            {
+                "a": init_uniform(1.0, size.d_in, 1),
+                "beta": init_scalar(self.score_bias_init),
+                "u": init_uniform(1.0, size.d_in, 1),
+                "kappa": init_scalar(0.0),
+            }
         )
 
     @override
-    def __call__(
-        self, messages: Messages, inputs: Features | None, w: SimilaritySumWeights, context: Context
-    ) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: nn.ParameterDict, context: Context) -> Tensor:
         ego, graph, features = messages
         assert inputs is not None
-        balance = torch.sigmoid(inputs @ w.a + w.beta)
-        own = inputs @ w.u + w.kappa
+        balance = torch.sigmoid(inputs @ w["a"] + w["beta"])
+        own = inputs @ w["u"] + w["kappa"]
         return torch.lerp(features, graph, balance) + self.ego_weight * own * ego
 
 
-class SimilarityLossWeights(Weights):
-    """Weights of `SimilarityLoss`."""
-
-    dense: Dense  # w (d, 1) and w_0
-
-
 @dataclass(frozen=True)
-class SimilarityLoss(AuxiliaryLoss[SimilarityLossWeights]):
+class SimilarityLoss(AuxiliaryLoss[nn.ModuleDict]):
     """Squared error of predicting the similarity of features from the input of the last layer.
 
     λ mean_ij( w · |E_i - E_j| + w_0 - cos(x_i, x_j) )²
@@ -175,17 +160,17 @@ class SimilarityLoss(AuxiliaryLoss[SimilarityLossWeights]):
     full_graph_reason = "its loss compares pairs of nodes from all over the graph"
 
     @override
-    def weights(self, size: Sizes) -> SimilarityLossWeights:
-        return SimilarityLossWeights(dense=Dense(size.d_out, 1))
+    def weights(self, size: Sizes) -> nn.ModuleDict:
+        return nn.ModuleDict({"dense": Dense(size.d_out, 1)})
 
     @override
-    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: SimilarityLossWeights) -> Tensor:
+    def __call__(self, network: "Network", context: Context, nodes: Tensor, w: nn.ModuleDict) -> Tensor:
         pairs, targets = context.graph.cached("similar pairs", lambda: similar_pairs(full_graph_of(context.graph)))
         if len(targets) > self.n_pairs:
             drawn = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)
             pairs, targets = pairs[:, drawn], targets[drawn]
         state = cast("Tensor", context.inputs["previous"])
-        predicted = w.dense((state[pairs[0]] - state[pairs[1]]).abs()).squeeze(1)
+        predicted = w["dense"]((state[pairs[0]] - state[pairs[1]]).abs()).squeeze(1)
         return self.weight * F.mse_loss(predicted, targets)
 
 

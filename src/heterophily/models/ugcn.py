@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from typing_extensions import override
 
 from heterophily.core.errors import HeterophilyError
@@ -16,7 +16,7 @@ from heterophily.htmp.combine import Combine, Messages, weigh
 from heterophily.htmp.guidance import Attention
 from heterophily.htmp.method import Activation, Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import FeatureNeighbors, Neighborhood, WithSelf, with_diagonal
-from heterophily.htmp.parts import Context, Dense, Init, Sizes, Weights
+from heterophily.htmp.parts import Context, Dense, Init, Sizes
 from heterophily.htmp.transform import Heads, Linear
 
 
@@ -121,15 +121,8 @@ class FeatureNeighborsWithSelf(FeatureNeighbors):
         return with_diagonal(self._nearest(graph, symmetric=True, pairs=self.pairs).pattern)
 
 
-class AttentionSumWeights(Weights):
-    """Weights of `AttentionSum`."""
-
-    inside: Dense  # Q and q
-    v: Dense
-
-
 @dataclass(frozen=True)
-class AttentionSum(Combine[AttentionSumWeights]):
+class AttentionSum(Combine[nn.ModuleDict]):
     """Sum with attention over channels.
 
     Z = Σ_r β_r ⊙ Z_r, β = softmax_r( v · tanh(Z_r Q + q) )
@@ -153,14 +146,14 @@ class AttentionSum(Combine[AttentionSumWeights]):
     symbol = "AdaAdd"
 
     @override
-    def weights(self, size: Sizes) -> AttentionSumWeights:
+    def weights(self, size: Sizes) -> nn.ModuleDict:
         inside = Dense(size.d_out, self.width_inside)
-        return AttentionSumWeights(inside=inside, v=Dense(self.width_inside, 1, bias=False))
+        return nn.ModuleDict({"inside": inside, "v": Dense(self.width_inside, 1, bias=False)})
 
     @override
-    def __call__(self, messages: Messages, inputs: Features | None, w: AttentionSumWeights, context: Context) -> Tensor:
+    def __call__(self, messages: Messages, inputs: Features | None, w: nn.ModuleDict, context: Context) -> Tensor:
         states = [m.log_softmax(dim=1) for m in messages] if self.head == "none" else messages
-        scores = torch.cat([w.v(torch.tanh(w.inside(z))) for z in states], dim=1)
+        scores = torch.cat([w["v"](torch.tanh(w["inside"](z))) for z in states], dim=1)
         return weigh(states, scores.softmax(dim=1))
 
 

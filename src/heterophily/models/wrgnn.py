@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from typing_extensions import override
 
 from heterophily.core.graph import Graph
@@ -12,7 +12,7 @@ from heterophily.core.spaces import Bounds, Choice, NonNegativeFloat, PositiveFl
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import Add
-from heterophily.htmp.guidance import Attention, AttentionWeights, ChannelInput, Ones
+from heterophily.htmp.guidance import Attention, ChannelInput, Ones
 from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Neighborhood, Raw, to_default_dtype
 from heterophily.htmp.parts import Sizes, init_uniform
@@ -150,10 +150,10 @@ class RelationAttention(Attention):
     aggregate: Literal["mean", "sum"] = "mean"
 
     @override
-    def weights(self, size: Sizes) -> AttentionWeights:
+    def weights(self, size: Sizes) -> nn.ParameterDict:
         bound = (6 / (size.n_channels - 1 + 2 * size.d_out)) ** 0.5
         r, s = (init_uniform(bound, size.heads, size.d_out) for _ in range(2))
-        return AttentionWeights(r=r, s=s)
+        return nn.ParameterDict({"r": r, "s": s})
 
     @override
     def softmax_scores(self, seen: ChannelInput, left: Tensor, right: Tensor) -> Tensor:
