@@ -14,10 +14,9 @@ from heterophily.htmp.channel import Channel
 from heterophily.htmp.checks import find_problem
 from heterophily.htmp.combine import Combine, SingleChannel
 from heterophily.htmp.encoder import Encoder, RawFeatures
-from heterophily.htmp.fuse import Fuse, LastLayer
+from heterophily.htmp.fuse import Fuse, LastLayer, Skip
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.parts import Dense, Init
-from heterophily.htmp.skip import Skip
 from heterophily.htmp.state import StatePart
 from heterophily.htmp.transform import Linear, Transform
 
@@ -67,6 +66,11 @@ class ParamGroup:
 
     The first group that matches a parameter applies. With `step_twice`, the optimizer of the other parameters
     updates these parameters as well, with the weight decay of the method.
+
+    Examples
+    --------
+    >>> ParamGroup("encoder.*", weight_decay=0.01).step_twice
+    False
     """
 
     names: str

@@ -31,8 +31,22 @@ class Operator(Protocol):
 class Channel:
     """One neighborhood with its guidance and its input.
 
-    `input`: the previous layer, the initial state Z⁰, `nodes` (a learned row per node, for structure), or
-    the prototypes. `activation`: the place of the ReLU of a message, if not that of the architecture.
+    Parameters
+    ----------
+    neighborhood, guidance
+        A_r and B_r.
+    input
+        `previous` for the previous layer, `initial` for Z⁰, `nodes` for one learned row per node, or
+        `prototypes`.
+    activation
+        Place of the ReLU of a message, if not that of the architecture.
+
+    Examples
+    --------
+    >>> from heterophily.htmp.guidance import RowMean
+    >>> from heterophily.htmp.neighborhoods import Raw
+    >>> (Raw() * RowMean()).with_input("initial").input
+    'initial'
     """
 
     neighborhood: "Neighborhood"

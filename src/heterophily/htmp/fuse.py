@@ -1,4 +1,4 @@
-"""FUSE: one representation from the states of all layers Z⁰, .., Z^L (paper, Section 3)."""
+"""FUSE: one representation from the states of all layers Z⁰, .., Z^L (paper, Section 3), and skip connections."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from heterophily.htmp.parts import W, Weights
+from heterophily.core.graph import Features
+from heterophily.htmp.parts import Context, Sizes, W, Weights
 
 
 @dataclass(frozen=True)
@@ -74,3 +75,19 @@ class ConcatLayers(Fuse):
     @override
     def __call__(self, states: Sequence[Tensor], w: Weights) -> Tensor:
         return torch.cat(list(states), dim=1)
+
+
+@dataclass(frozen=True)
+class Skip(Generic[W]):
+    """Connection between layers. Subclasses implement `__call__`."""
+
+    min_layers: ClassVar[int] = 1
+    carried_keys: ClassVar[tuple[str, ...]] = ()  # values per node in `Context.carry`
+
+    def weights(self, size: Sizes) -> W:
+        """Return the weights, which all layers share."""
+        return cast("W", Weights())
+
+    def __call__(self, state: Features, w: W, context: Context) -> Tensor:
+        """Return the input of layer l from the output of the layer before."""
+        raise NotImplementedError

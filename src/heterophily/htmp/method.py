@@ -32,7 +32,13 @@ RENAMED_VALUES: dict[tuple[str, Value], Value] = {("hetero_message", "neighbour"
 
 @dataclass(frozen=True)
 class Deviation:
-    """A difference from the paper or its reference implementation, and settings that reproduce the latter."""
+    """A difference from the paper or its reference implementation, and settings that reproduce the latter.
+
+    Examples
+    --------
+    >>> Deviation("The reference implementation has no activation.", {"activation": "none"}).reference_settings
+    {'activation': 'none'}
+    """
 
     description: str
     reference_settings: Mapping[str, Value] = field(default_factory=dict)

@@ -16,11 +16,11 @@ from heterophily.core.sparse import Pattern, sddmm
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Combine, Messages, weigh
+from heterophily.htmp.fuse import Skip
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, degree_sums
 from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Neighborhood
 from heterophily.htmp.parts import Context, Dense, Sizes, apply_dropout, init_scalar
-from heterophily.htmp.skip import Skip
 from heterophily.htmp.transform import SharedLinear
 
 EPSILON = 1e-8  # of a product of two lengths
@@ -227,10 +227,27 @@ def cosines(pattern: Pattern, state: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class DecayedResidual(Skip[nn.ModuleDict]):
-    """P ← P + c_l drop_p(elu(q)), c_2 = 1, c_l = ln(η / l^e + 1): P is the input of layer l.
+    """Sum of the outputs of all layers, with decreasing weights, as the input of the next layer.
 
-    P starts as elu(x W_0 + b_0), and the input of the first layer is x. Without decay, all c_l are 1.
-    Layer 2 is the first to use P, so a network has at least two layers.
+    P^l = P^(l-1) + c_l drop_p(elu(Z^(l-1))), P^1 = elu(X W_0 + b_0), c_2 = 1, c_l = ln(η / l^e + 1)
+
+    Parameters
+    ----------
+    rate, exponent
+        η and e.
+    dropout
+        Dropout rate p.
+    decay
+        Whether the weights decrease; otherwise all c_l are 1.
+
+    Notes
+    -----
+    The input of the first layer is X. Layer 2 is the first to use P, so a network has at least two layers.
+
+    Examples
+    --------
+    >>> DecayedResidual().coefficient(2)
+    1.0
     """
 
     rate: float = 1.0  # η
@@ -238,7 +255,7 @@ class DecayedResidual(Skip[nn.ModuleDict]):
     dropout: float = 0.0
     decay: bool = True
     min_layers = 2
-    carried_keys = ("carried",)  # kept in the memory of a scene from layer to layer, per node
+    carried_keys = ("carried",)
 
     @override
     def weights(self, size: Sizes) -> nn.ModuleDict:

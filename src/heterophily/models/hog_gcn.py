@@ -177,6 +177,18 @@ class PathCounts(Neighborhood):
     """Nodes within k steps, weighted by the number of paths.
 
     A_r = (A + I)^k
+
+    Parameters
+    ----------
+    k
+        Number of steps.
+    hop_weights
+        `counts`, or `binary` for a weight of 1.
+
+    Examples
+    --------
+    >>> PathCounts(2).symbol
+    'A_h2'
     """
 
     k: int = 2
