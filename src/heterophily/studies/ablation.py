@@ -30,10 +30,12 @@ from heterophily.studies.tidy import (
     Row,
     Rows,
     Tables,
+    comparison_with_spread,
     describe_splits,
     filter_rows,
+    group_rows,
     mean_of,
-    published_comparison,
+    pivot_table,
     unique_values,
 )
 
@@ -44,14 +46,12 @@ Change = dict[str, object]  # fields of an architecture
 
 @dataclass(frozen=True, kw_only=True)
 class AblationOptions(TrainingOptions):
-    """Options of the ablation study."""
-
     model: Annotated[Model, Option("Name of a method, or a Python file.")] = "cmgnn"
     variants: Mapping[str, Method] | None = None  # by default, those that the method has
 
 
 def jobs(options: AblationOptions, graph: Graph) -> list[StudyJob]:
-    """Return the runs of a method and of its variants. Variants with equal results share their runs."""
+    # Variants with equal results share their runs.
     found = find_method(options.model)
     values, _ = merge_settings(found.name, graph.name, overrides=options.settings)
     method = make_method(found, options.settings if isinstance(found, Method) else values)
@@ -80,7 +80,6 @@ def _has_no_effect(loss: AuxiliaryLoss) -> bool:
 
 
 def rows(job: StudyJob, record: Record) -> Tables:
-    """Return the accuracy of one run."""
     row: Row = {
         "test_accuracy": 100 * record.score(),
         "val_accuracy": 100 * record.score("val"),
@@ -161,35 +160,22 @@ def _without_structure(full: Architecture) -> dict[str, Change]:
 def changes(rows: Rows) -> Rows:
     """Mean accuracy of each variant minus that of the full method, ours and the paper's."""
     found: Rows = []
-    for dataset in unique_values(rows, "dataset"):
-        for model in unique_values(filter_rows(rows, dataset=dataset), "model"):
-            cell = filter_rows(rows, dataset=dataset, model=model)
-            full, theirs = _levels(filter_rows(cell, variant=FULL))
-            for variant in unique_values(cell, "variant"):
-                ours, printed = _levels(filter_rows(cell, variant=variant))
-                if variant == FULL or ours is None or full is None:
-                    continue
-                known = theirs is not None and printed is not None
-                found.append(
-                    {
-                        "dataset": dataset,
-                        "model": model,
-                        "variant": variant,
-                        "change": ours - full,
-                        "paper": printed - theirs if known else None,  # type: ignore[operator]
-                    }
-                )
+    for (dataset, model, variant), own in group_rows(rows, "dataset", "model", "variant").items():
+        full = filter_rows(rows, dataset=dataset, model=model, variant=FULL)
+        change, paper = (_difference(own, full, column) for column in ("test_accuracy", "paper"))
+        if variant != FULL and change is not None:
+            found.append({"dataset": dataset, "model": model, "variant": variant, "change": change, "paper": paper})
     return found
 
 
-def _levels(rows: Rows) -> tuple[float | None, float | None]:
-    return mean_of(rows, "test_accuracy"), mean_of(rows, "paper")
+def _difference(rows: Rows, full: Rows, column: str) -> float | None:
+    mean, base = mean_of(rows, column), mean_of(full, column)
+    return None if mean is None or base is None else mean - base
 
 
 def charts(tables: Tables) -> list[Chart]:
     """Return a chart per method: the change of accuracy without each part, and the paper's."""
-    rows = tables.get(NAME, [])
-    found = (_chart(model, filter_rows(rows, model=model)) for model in unique_values(rows, "model"))
+    found = (_chart(model, own) for (model,), own in group_rows(tables.get(NAME, []), "model").items())
     return [chart for chart in found if chart.marks]
 
 
@@ -217,22 +203,17 @@ def _chart(model: str, rows: Rows) -> Chart:
 
 
 def tables(found: Tables) -> list[Table]:
-    """Return one table per method."""
-    every, shown = found.get(NAME, []), []
-    for model in unique_values(every, "model"):
-        own = filter_rows(every, model=model)
-        variants = unique_values(own, "variant")
-        cells = [
-            [d, *(_cell(filter_rows(own, dataset=d, variant=v)) for v in variants)]
-            for d in unique_values(own, "dataset")
-        ]
-        caption = f"`{model}`, ours / the paper's, {describe_splits(own)}:"
-        shown.append(Table(["dataset", *variants], cells, caption))
-    return shown
-
-
-def _cell(rows: Rows) -> str:
-    return published_comparison(rows, spread=True)
+    return [
+        pivot_table(
+            own,
+            "dataset",
+            "variant",
+            comparison_with_spread,
+            corner="dataset",
+            caption=f"`{model}`, ours / the paper's, {describe_splits(own)}:",
+        )
+        for (model,), own in group_rows(found.get(NAME, []), "model").items()
+    ]
 
 
 def findings(found: Tables) -> list[str]:
@@ -249,7 +230,6 @@ def findings(found: Tables) -> list[str]:
 
 
 def summary(found: Tables) -> list[str]:
-    """Return the change of each variant."""
     lines = []
     for row in changes(found.get(NAME, [])):
         paper = "" if row["paper"] is None else f", in the paper {row['paper']:+.2f}"

@@ -22,8 +22,8 @@ from heterophily.htmp.network import Network
 from heterophily.runs.job import Job
 from heterophily.runs.measures import Trained
 from heterophily.runs.record import Record
-from heterophily.studies.study import CLASSES, MODELS, Models, Study, StudyJob, TrainingOptions, make_jobs
-from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, mean_of, unique_values
+from heterophily.studies.study import CLASSES, MODELS, Models, Study, StudyJob, TrainingOptions, model_jobs
+from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, group_rows, mean_of, unique_values
 from heterophily.training.scoring import accuracy
 
 MATRICES = "matrices"  # the table that holds them
@@ -95,15 +95,11 @@ START = -1  # the epoch of the estimate before training
 
 @dataclass(frozen=True, kw_only=True)
 class CompatibilityOptions(TrainingOptions):
-    """Options of the study of compatibility."""
-
     models: Annotated[Models, MODELS] = ("cmgnn",)
 
 
 def jobs(options: CompatibilityOptions, graph: Graph) -> list[StudyJob]:
-    """Return the runs of all methods on the splits of a graph."""
-    measures = (f"{__name__}:CompatibilityMeasure",)
-    return [job for model in options.models for job in make_jobs(graph, model, options, table=NAME, measures=measures)]
+    return model_jobs(options, graph, options.models, table=NAME, measure=f"{__name__}:CompatibilityMeasure")
 
 
 def distance(estimated: Tensor, observed: Tensor) -> float:
@@ -155,7 +151,6 @@ class CompatibilityMeasure:
 
 
 def rows(job: StudyJob, record: Record) -> Tables:
-    """Return the distance, its trace, and for the first split the matrices."""
     return split_tables(record.rows("CompatibilityMeasure"), matrices=job.first)
 
 
@@ -178,12 +173,8 @@ def _training_labels(trained: Trained) -> tuple[Pattern, Tensor, int]:
 def charts(tables: Tables) -> list[Chart]:
     """Return a pair of matrices per dataset and method, and the traces of all datasets."""
     rows = tables.get(f"{NAME}-{MATRICES}", [])
-    found = []
-    for dataset in unique_values(rows, "dataset"):
-        for model in unique_values(filter_rows(rows, dataset=dataset), "model"):
-            found += _matrix_charts(filter_rows(rows, dataset=dataset, model=model))
-    traces = tables.get(f"{NAME}-{TRACE}", [])
-    return found + [_trace_chart(filter_rows(traces, dataset=dataset)) for dataset in unique_values(traces, "dataset")]
+    matrices = [chart for own in group_rows(rows, "dataset", "model").values() for chart in _matrix_charts(own)]
+    return matrices + [_trace_chart(own) for own in group_rows(tables.get(f"{NAME}-{TRACE}", []), "dataset").values()]
 
 
 def _matrix_charts(rows: Rows) -> list[Chart]:
@@ -203,13 +194,11 @@ def _matrix_charts(rows: Rows) -> list[Chart]:
 
 def _trace_chart(rows: Rows) -> Chart:
     dataset, marks = rows[0]["dataset"], []
-    for model in unique_values(rows, "model"):
-        for split in unique_values(filter_rows(rows, model=model), "split"):
-            line = filter_rows(rows, model=model, split=split)
-            epochs = [row["epoch"] + 2 for row in line]  # a logarithmic axis needs a start above 0
-            distances = [row["distance"] for row in line]
-            line_mark = Mark("line", epochs, distances, name=model, method=model, width=1.1)
-            marks.append(replace(line_mark, points=False, steps=True))
+    for (model, _), line in group_rows(rows, "model", "split").items():
+        epochs = [row["epoch"] + 2 for row in line]  # a logarithmic axis needs a start above 0
+        distances = [row["distance"] for row in line]
+        line_mark = Mark("line", epochs, distances, name=model, method=model, width=1.1)
+        marks.append(replace(line_mark, points=False, steps=True))
     last = max(row["epoch"] for row in rows) + 2
     ends = [n for n in (1, 10, 100, 1000) if n <= last]
     return Chart(
@@ -228,27 +217,22 @@ def _trace_chart(rows: Rows) -> Chart:
 def distances(found: Tables) -> Rows:
     """Return the mean distance at the start and at the end for each dataset and method."""
     shown: Rows = []
-    main, trace = found.get(NAME, []), found.get(f"{NAME}-{TRACE}", [])
-    for dataset in unique_values(main, "dataset"):
-        for model in unique_values(filter_rows(main, dataset=dataset), "model"):
-            own = filter_rows(main, dataset=dataset, model=model)
-            starts = filter_rows(trace, dataset=dataset, model=model, epoch=START)
-            shown.append(
-                {
-                    "dataset": dataset,
-                    "model": model,
-                    "n_splits": len(own),
-                    "start": mean_of(starts, "distance"),
-                    "end": mean_of(own, "distance"),
-                    "discriminability_observed": mean_of(own, "discriminability_observed"),
-                    "discriminability_estimated": mean_of(own, "discriminability_estimated"),
-                }
-            )
+    trace = filter_rows(found.get(f"{NAME}-{TRACE}", []), epoch=START)
+    for (dataset, model), own in group_rows(found.get(NAME, []), "dataset", "model").items():
+        start = mean_of(filter_rows(trace, dataset=dataset, model=model), "distance")
+        row = {
+            "dataset": dataset,
+            "model": model,
+            "n_splits": len(own),
+            "start": start,
+            "end": mean_of(own, "distance"),
+        }
+        kinds = ("discriminability_observed", "discriminability_estimated")
+        shown.append(row | {kind: mean_of(own, kind) for kind in kinds})
     return shown
 
 
 def tables(found: Tables) -> list[Table]:
-    """Return the table of distances."""
     columns = ("start", "end", "discriminability_observed", "discriminability_estimated")
     cells = [
         [row["dataset"], row["model"], str(row["n_splits"]), *(number_text(row[name], 3) for name in columns)]
@@ -259,7 +243,6 @@ def tables(found: Tables) -> list[Table]:
 
 
 def summary(found: Tables) -> list[str]:
-    """Return how the distance changes with training."""
     return [
         f"{row['dataset']}, {row['model']}: mean |M̂ − M| goes from {row['start']:.3f} before training "
         f"to {row['end']:.3f}"

@@ -17,17 +17,18 @@ from heterophily.core.graph import Graph, Split
 from heterophily.runs.job import Job
 from heterophily.runs.measures import FinalMeasure, Trained
 from heterophily.runs.record import Record
-from heterophily.studies.study import ACCURACY, MODELS, Models, Study, StudyJob, TrainingOptions, make_jobs
+from heterophily.studies.study import ACCURACY, MODELS, Models, Study, StudyJob, TrainingOptions, model_jobs
 from heterophily.studies.tidy import (
     Row,
     Rows,
     Tables,
     describe_splits,
     filter_rows,
+    group_rows,
     mean_of,
     paired_marks,
+    pivot_table,
     published_comparison,
-    unique_values,
 )
 from heterophily.training.scoring import accuracy
 
@@ -56,15 +57,11 @@ def group_names(count: int = N_GROUPS) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class DegreeOptions(TrainingOptions):
-    """Options of the study of degrees."""
-
     models: Annotated[Models, MODELS] = METHODS
 
 
 def jobs(options: DegreeOptions, graph: Graph) -> list[StudyJob]:
-    """Return the runs of all methods on the splits of a graph."""
-    measures = (f"{__name__}:degree_rows",)
-    return [job for model in options.models for job in make_jobs(graph, model, options, table=NAME, measures=measures)]
+    return model_jobs(options, graph, options.models, table=NAME, measure=f"{__name__}:degree_rows")
 
 
 def degree_rows(job: Job, graph: Graph, split: Split) -> FinalMeasure:
@@ -90,7 +87,6 @@ def _group_row(name: str, nodes: Tensor, trained: Trained) -> Row:
 
 
 def rows(job: StudyJob, record: Record) -> Tables:
-    """Return one row per group."""
     return {"": record.rows("degree_rows")}
 
 
@@ -104,16 +100,15 @@ def in_paper(row: Row) -> float | None:
 
 def charts(tables: Tables) -> list[Chart]:
     """Return a chart per dataset with a line per method. The paper's lines are dashed."""
-    rows = tables.get(NAME, [])
-    return [_chart(filter_rows(rows, dataset=name)) for name in unique_values(rows, "dataset")]
+    return [_chart(own) for own in group_rows(tables.get(NAME, []), "dataset").values()]
 
 
 def _chart(rows: Rows) -> Chart:
     groups, dataset = group_names(), rows[0]["dataset"]
     marks = [
         mark
-        for model in unique_values(rows, "model")
-        for mark in paired_marks("line", filter_rows(rows, model=model), "group", groups, name=model, method=model)
+        for (model,), own in group_rows(rows, "model").items()
+        for mark in paired_marks("line", own, "group", groups, name=model, method=model)
     ]
     return Chart(
         "Accuracy by degree",
@@ -139,37 +134,31 @@ def _degree_ranges(rows: Rows) -> str:
 
 
 def tables(found: Tables) -> list[Table]:
-    """Return one table per dataset."""
-    groups, every = group_names(), found.get(NAME, [])
-    shown = []
-    for dataset in unique_values(every, "dataset"):
-        own = filter_rows(every, dataset=dataset)
-        cells = [
-            [m, *(published_comparison(filter_rows(own, model=m, group=g)) for g in groups)]
-            for m in unique_values(own, "model")
-        ]
-        caption = f"{dataset}, ours / the paper's, {describe_splits(own)}:"
-        shown.append(Table(["nodes by degree, %", *groups], cells, caption))
-    return shown
+    return [
+        pivot_table(
+            own,
+            "model",
+            "group",
+            published_comparison,
+            corner="nodes by degree, %",
+            columns=group_names(),
+            caption=f"{dataset}, ours / the paper's, {describe_splits(own)}:",
+        )
+        for (dataset,), own in group_rows(found.get(NAME, []), "dataset").items()
+    ]
 
 
 def findings(found: Tables) -> list[str]:
     """Return which method is best among the nodes of lowest degree, here and in the paper."""
-    every = [row for row in found.get(NAME, []) if row["group"] == group_names()[0]]
-    best = []
-    for dataset in unique_values(every, "dataset"):
-        own = [row for row in filter_rows(every, dataset=dataset) if row["paper"] is not None]
-        if own:
-            ours, theirs = (_best(own, column) for column in ("test_accuracy", "paper"))
-            best.append(f"{dataset}: {ours} (paper: {theirs})")
+    every = filter_rows(found.get(NAME, []), group=group_names()[0])
+    known = group_rows((row for row in every if row["paper"] is not None), "dataset")
+    best = [f"{name}: {_best(own, 'test_accuracy')} (paper: {_best(own, 'paper')})" for (name,), own in known.items()]
     return [f"Best on the fifth of lowest degree: {'; '.join(best)}."] if best else []
 
 
 def _best(rows: Rows, column: str) -> str:
-    def score(model: str) -> float:
-        return mean_of(filter_rows(rows, model=model), column) or 0.0
-
-    return max(unique_values(rows, "model"), key=score)
+    means = {model: mean_of(own, column) or 0.0 for (model,), own in group_rows(rows, "model").items()}
+    return max(means, key=means.__getitem__)
 
 
 STUDY = Study(

@@ -48,8 +48,8 @@ from heterophily.studies.compatibility import (
     observed_chart,
     split_tables,
 )
-from heterophily.studies.study import CLASSES, MODELS, Models, Study, StudyJob, TrainingOptions, make_jobs
-from heterophily.studies.tidy import Row, Rows, Tables, describe_splits, filter_rows, mean_of, unique_values
+from heterophily.studies.study import CLASSES, MODELS, Models, Study, StudyJob, TrainingOptions, model_jobs
+from heterophily.studies.tidy import Row, Rows, Tables, describe_splits, filter_rows, group_rows, mean_of, unique_values
 
 NAME = "desired"
 METHODS = ("acm-gcn", "gpr-gnn")  # those of the paper
@@ -58,19 +58,15 @@ FIXED = (FixedGuidance, Complement, Ones)  # guidance that does not look at the 
 
 @dataclass(frozen=True, kw_only=True)
 class DesiredOptions(TrainingOptions):
-    """Options of the study of desired compatibility."""
-
     models: Annotated[Models, MODELS] = METHODS
 
 
 def jobs(options: DesiredOptions, graph: Graph) -> list[StudyJob]:
-    """Return the runs of all methods, each of which must have a desired compatibility matrix."""
-    measures = (f"{__name__}:desired_rows",)
     for model in options.models:
         method = find_method(model)
         values, _ = merge_settings(method.name, graph.name, overrides=options.settings)
-        aggregation_kind(make_method(method, values))
-    return [job for model in options.models for job in make_jobs(graph, model, options, table=NAME, measures=measures)]
+        aggregation_kind(make_method(method, values))  # raises an error if the method has no desired matrix
+    return model_jobs(options, graph, options.models, table=NAME, measure=f"{__name__}:desired_rows")
 
 
 def desired_rows(job: Job, graph: Graph, split: Split) -> FinalMeasure:
@@ -93,7 +89,6 @@ def desired_rows(job: Job, graph: Graph, split: Split) -> FinalMeasure:
 
 
 def rows(job: StudyJob, record: Record) -> Tables:
-    """Return the discriminability and, for the first split, the matrices."""
     return split_tables(record.rows("desired_rows"), matrices=job.first)
 
 
@@ -187,10 +182,8 @@ def _context(network: Network) -> Context:
 
 def charts(tables: Tables) -> list[Chart]:
     """Return per dataset the observed matrix and the one that each method desires."""
-    rows = tables.get(f"{NAME}-{MATRICES}", [])
-    return [
-        chart for dataset in unique_values(rows, "dataset") for chart in _charts(filter_rows(rows, dataset=dataset))
-    ]
+    datasets = group_rows(tables.get(f"{NAME}-{MATRICES}", []), "dataset")
+    return [chart for own in datasets.values() for chart in _charts(own)]
 
 
 def _charts(rows: Rows) -> list[Chart]:
@@ -229,18 +222,13 @@ def _panel(title: str, matrix: FloatArray) -> str:
 
 def discriminabilities(found: Tables) -> list[tuple[str, str, float, float]]:
     """Return dataset, method, and the mean discriminability of the observed and the desired matrix."""
-    every, shown = found.get(NAME, []), []
-    for dataset in unique_values(every, "dataset"):
-        for model in unique_values(filter_rows(every, dataset=dataset), "model"):
-            own = filter_rows(every, dataset=dataset, model=model)
-            before = mean_of(own, "discriminability_observed") or 0.0
-            after = mean_of(own, "discriminability_desired") or 0.0
-            shown.append((dataset, model, before, after))
-    return shown
+    return [
+        (*cell, *(mean_of(own, f"discriminability_{kind}") or 0.0 for kind in ("observed", "desired")))
+        for cell, own in group_rows(found.get(NAME, []), "dataset", "model").items()
+    ]
 
 
 def tables(found: Tables) -> list[Table]:
-    """Return the table of discriminabilities."""
     cells = [
         [dataset, model, number_text(before, 3), number_text(after, 3)]
         for dataset, model, before, after in discriminabilities(found)
@@ -259,7 +247,6 @@ def findings(found: Tables) -> list[str]:
 
 
 def summary(found: Tables) -> list[str]:
-    """Return the discriminability of each dataset and method."""
     return [
         f"{dataset}, {model}: discriminability {before:.3f} → {after:.3f}"
         for dataset, model, before, after in discriminabilities(found)

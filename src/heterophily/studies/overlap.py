@@ -21,7 +21,17 @@ from heterophily.core.types import FloatArray
 from heterophily.studies.compatibility import class_names
 from heterophily.studies.degrees import degree_groups, group_names
 from heterophily.studies.study import CLASSES, GraphOptions, Option, Study
-from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, means_by, unique_values
+from heterophily.studies.tidy import (
+    Row,
+    Rows,
+    Tables,
+    filter_rows,
+    group_rows,
+    mean_of,
+    means_by,
+    pivot_table,
+    unique_values,
+)
 
 NAME = "overlap"
 ALL = "all"
@@ -33,8 +43,6 @@ MIN_NODES = 10  # nodes of each class; fewer overlap or not by chance
 
 @dataclass(frozen=True, kw_only=True)
 class OverlapOptions(GraphOptions):
-    """Options of the study of overlap."""
-
     classes: Annotated[
         tuple[str, ...], Option("Comma-separated pair of classes to plot; the two largest by default.", "names")
     ] = ()
@@ -144,12 +152,9 @@ def positions(graph: Graph, hoods: Tensor, pair: tuple[int, int]) -> FloatArray:
 
 def charts(tables: Tables) -> list[Chart]:
     """Return per dataset two classes at low and at high degree, and the overlap of all pairs by degree."""
-    rows, bars = tables.get(NAME, []), tables.get(f"{NAME}-{HISTOGRAM}", [])
-    found = []
-    for dataset in unique_values(rows, "dataset"):
-        own = filter_rows(rows, dataset=dataset)
-        found += _histogram_charts(own, filter_rows(bars, dataset=dataset))
-        found.append(_overlap_chart(own))
+    found, bars = [], tables.get(f"{NAME}-{HISTOGRAM}", [])
+    for (dataset,), own in group_rows(tables.get(NAME, []), "dataset").items():
+        found += [*_histogram_charts(own, filter_rows(bars, dataset=dataset)), _overlap_chart(own)]
     return found
 
 
@@ -191,14 +196,13 @@ def _overlap_chart(rows: Rows) -> Chart:
         Mark(
             "line",
             groups,
-            means_by(filter_rows(rows, class_a=a, class_b=b), "group", groups, "overlap"),
+            means_by(own, "group", groups, "overlap"),
             name="one pair",
             color="quiet",
             points=False,
             width=0.6,
         )
-        for a in unique_values(rows, "class_a")
-        for b in unique_values(filter_rows(rows, class_a=a), "class_b")
+        for own in group_rows(rows, "class_a", "class_b").values()
     ]
     means = means_by(rows, "group", groups, "overlap")
     marks.append(Mark("line", groups, means, name="mean of all pairs", width=1.8))
@@ -217,28 +221,20 @@ def _overlap_chart(rows: Rows) -> Chart:
 
 
 def tables(found: Tables) -> list[Table]:
-    """Return the mean overlap of each dataset by degree."""
     every = found.get(NAME, [])
-    groups = unique_values(every, "group")
-    cells = [
-        [name, *(number_text(value, 2) for value in _means(every, name, groups))]
-        for name in unique_values(every, "dataset")
-    ]
-    return [Table(["dataset", *groups], cells)] if cells else []
+    return [pivot_table(every, "dataset", "group", _mean_text, corner="dataset")] if every else []
 
 
-def _means(rows: Rows, dataset: str, groups: list[str]) -> list[float | None]:
-    return means_by(filter_rows(rows, dataset=dataset), "group", groups, "overlap")
+def _mean_text(rows: Rows) -> str:
+    return number_text(mean_of(rows, "overlap"), 2)
 
 
 def summary(found: Tables) -> list[str]:
-    """Return the mean overlap of each dataset."""
-    every, lines = found.get(NAME, []), []
-    for dataset in unique_values(every, "dataset"):
-        first, *others = _means(every, dataset, unique_values(every, "group"))
-        shown = ", ".join(number_text(value, 2) for value in others)
-        lines.append(f"{dataset}: mean overlap {number_text(first, 2)}; by degree, lowest first: {shown}")
-    return lines
+    return [
+        f"{dataset}: mean overlap {first}; by degree, lowest first: {', '.join(others)}"
+        for table in tables(found)
+        for dataset, first, *others in table.rows
+    ]
 
 
 STUDY = Study(

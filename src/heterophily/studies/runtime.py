@@ -28,7 +28,7 @@ from heterophily.runs.job import Job, make_job
 from heterophily.runs.measures import Trained
 from heterophily.runs.record import Record
 from heterophily.studies.study import COST, MODELS, GraphOptions, Graphs, Models, Option, Study, StudyJob, open_graphs
-from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, means_by, unique_values
+from heterophily.studies.tidy import Row, Rows, Tables, filter_rows, group_rows, means_by, pivot_table, unique_values
 from heterophily.training.trainer import train
 
 NAME, SCALING = "runtime", "scaling"
@@ -41,8 +41,6 @@ DEGREE, N_FEATURES, N_CLASSES = 10, 64, 5  # of the graphs of the scaling law
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimeOptions(GraphOptions):
-    """Options of the study of run time."""
-
     graphs: Annotated[Graphs, Option("Names of datasets, `digits`, or files and folders with graphs.", "graphs")] = ()
     models: Annotated[Models, MODELS] = METHODS
     sizes: Annotated[
@@ -169,8 +167,8 @@ def in_paper(model: str, dataset: str) -> float | None:
 def exponents(rows: Rows) -> Rows:
     """Per method the exponents b of time and memory in y = c Eᵇ, by least squares on logarithms."""
     found: Rows = []
-    for model in unique_values(rows, "model"):
-        own = [row for row in filter_rows(rows, model=model) if row["milliseconds"]]
+    for (model,), cells in group_rows(rows, "model").items():
+        own = [row for row in cells if row["milliseconds"]]
         row: Row = {"model": model, "n_sizes": len(own)}
         for name, column in (("time", "median_milliseconds"), ("memory", "training_mb")):
             row[name] = exponent([r["n_edges"] for r in own], [r[column] for r in own])
@@ -244,13 +242,11 @@ def tables(found: Tables) -> list[Table]:
     """Return the times of all methods and datasets, and the exponents of the scaling law."""
     every, shown = found.get(NAME, []), []
     if every:
-        datasets, models = unique_values(every, "dataset"), unique_values(every, "model")
-        cells = [[m, *(_cell(filter_rows(every, dataset=d, model=m)) for d in datasets)] for m in models]
         device = " and ".join(str(name) for name in unique_values(every, "device") if name)
         threads = " or ".join(str(count) for count in unique_values(every, "threads") if count)
         ours = f"ours on {device} (threads: {threads})"
         caption = f"Milliseconds per epoch, {ours} / the paper's, and peak memory:"
-        shown.append(Table(["method", *datasets], cells, caption))
+        shown.append(pivot_table(every, "model", "dataset", _cell, corner="method", caption=caption))
     laws = [
         [row["model"], str(row["n_sizes"]), number_text(row["time"]), number_text(row["memory"])]
         for row in exponents(found.get(SCALING, []))
@@ -270,7 +266,6 @@ def _cell(rows: Rows) -> str:
 
 
 def summary(found: Tables) -> list[str]:
-    """Return the fitted exponents."""
     lines = []
     for row in exponents(found.get(SCALING, [])):
         laws = [f"{key} ~ E^{row[key]:.2f}" for key in ("time", "memory") if row[key] is not None]

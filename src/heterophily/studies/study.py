@@ -123,6 +123,11 @@ def make_jobs(
     return jobs
 
 
+def model_jobs(options: TrainingOptions, graph: Graph, models: Models, *, table: str, measure: str) -> list[StudyJob]:
+    """Return the jobs of several methods with one measure."""
+    return [job for model in models for job in make_jobs(graph, model, options, table=table, measures=(measure,))]
+
+
 def with_splits(graph: Graph, count: int) -> Graph:
     """Return the graph with its first splits, or random ones if its own have no labeled test nodes."""
     if count < 1:

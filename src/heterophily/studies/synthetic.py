@@ -47,12 +47,14 @@ from heterophily.studies.tidy import (
     Row,
     Rows,
     Tables,
+    comparison_with_spread,
     describe_splits,
     filter_rows,
+    group_rows,
     mean_of,
     means_by,
     paired_marks,
-    published_comparison,
+    pivot_table,
     unique_values,
 )
 
@@ -67,8 +69,6 @@ Kind = tuple[float, str | float, float]  # homophily, pattern or preference ρ, 
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticOptions(TrainingOptions):
-    """Options of the study of synthetic graphs."""
-
     graphs: Annotated[Graphs, Option("Graphs that provide nodes, features, and labels.", "graphs")] = ("cora",)
     models: Annotated[Models, MODELS] = METHODS
     sweep: Annotated[bool, Option("Use a grid of homophily × preferences × degree instead of the twelve graphs.")] = (
@@ -170,7 +170,6 @@ def _measured(graph: Graph) -> Row:
 
 
 def rows(job: StudyJob, record: Record) -> Tables:
-    """Return the accuracy of one run."""
     row: Row = {"test_accuracy": 100 * record.score(), "best_epoch": record.run["best_epoch"]}
     return {"": [row]}
 
@@ -188,21 +187,19 @@ def in_paper(row: Row) -> float | None:
 
 def charts(tables: Tables) -> list[Chart]:
     """Return a chart per base and degree, with a line per method and kind over homophily."""
-    rows = tables.get(NAME, [])
     found = [
-        _chart(rows, dataset, degree)
-        for dataset in unique_values(rows, "dataset")
-        for degree in sorted(unique_values(filter_rows(rows, dataset=dataset), "degree"), reverse=True)
+        _chart(own, dataset, degree)
+        for (dataset,), own in group_rows(tables.get(NAME, []), "dataset").items()
+        for degree in sorted(unique_values(own, "degree"), reverse=True)
     ]
     return found + _sweep_charts(tables.get(SWEEP, []))
 
 
-def _chart(every: Rows, dataset: str, degree: float) -> Chart:
-    rows = filter_rows(every, dataset=dataset)
+def _chart(rows: Rows, dataset: str, degree: float) -> Chart:
     levels = sorted(unique_values(rows, "homophily"))
     marks = []
     for model, kind in _lines(rows):
-        line = [r for r in filter_rows(rows, degree=degree, model=model) if _is(r, kind)]
+        line = filter_rows(rows, degree=degree, model=model, **({"pattern": kind} if kind else {}))
         name = f"{model}, {kind}" if kind else model
         ours, *theirs = paired_marks("line", line, "homophily", levels, name=name, method=model)
         marks.append(replace(ours, style="dashed" if kind == "hard" else "solid"))
@@ -221,24 +218,19 @@ def _chart(every: Rows, dataset: str, degree: float) -> Chart:
 def _lines(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Methods with each kind of pattern, or without it if the edges make no difference."""
     found = []
-    for model in unique_values(rows, "model"):
-        own = filter_rows(rows, model=model)
+    for (model,), own in group_rows(rows, "model").items():
         blind = len(unique_values(own, "run")) == len(unique_values(own, "split"))
         found += [(model, kind) for kind in ([""] if blind else unique_values(own, "pattern"))]
     return found
-
-
-def _is(row: Row, kind: str) -> bool:
-    return not kind or row["pattern"] == kind
 
 
 def _sweep_charts(rows: Rows) -> list[Chart]:
     """Heat maps of accuracy per method and degree, and accuracy against discriminability."""
     return [
         chart
-        for dataset in unique_values(rows, "dataset")
-        for model in unique_values(filter_rows(rows, dataset=dataset), "model")
-        for chart in _sweep(filter_rows(rows, dataset=dataset), model)
+        for own in group_rows(rows, "dataset").values()
+        for model in unique_values(own, "model")
+        for chart in _sweep(own, model)
     ]
 
 
@@ -291,37 +283,29 @@ def _scatter(rows: Rows, limits: tuple[float, float]) -> Chart:
 
 
 def tables(found: Tables) -> list[Table]:
-    """Return one table per base graph."""
-    every, shown = found.get(NAME, []), []
-    for dataset in unique_values(every, "dataset"):
-        own = filter_rows(every, dataset=dataset)
-        models = unique_values(own, "model")
-        cells = [
-            [v, *(_cell(filter_rows(own, variant=v, model=m)) for m in models)] for v in unique_values(own, "variant")
-        ]
-        caption = f"Nodes of {dataset}, ours / the paper's, {describe_splits(own)}:"
-        shown.append(Table(["graph", *models], cells, caption))
-    return shown
-
-
-def _cell(rows: Rows) -> str:
-    return published_comparison(rows, spread=True)
+    return [
+        pivot_table(
+            own,
+            "variant",
+            "model",
+            comparison_with_spread,
+            corner="graph",
+            caption=f"Nodes of {dataset}, ours / the paper's, {describe_splits(own)}:",
+        )
+        for (dataset,), own in group_rows(found.get(NAME, []), "dataset").items()
+    ]
 
 
 def findings(found: Tables) -> list[str]:
     """Return on how many graphs GCN is worse than MLP, here and in the paper."""
-    every = found.get(NAME, [])
-    return [
-        _comparison(filter_rows(every, dataset=dataset))
-        for dataset in unique_values(every, "dataset")
-        if {"gcn", "mlp"} <= set(unique_values(filter_rows(every, dataset=dataset), "model"))
-    ]
+    datasets = group_rows(found.get(NAME, []), "dataset").values()
+    return [_comparison(own) for own in datasets if set(METHODS) <= set(unique_values(own, "model"))]
 
 
 def _comparison(rows: Rows) -> str:
     counts = []
     for column in ("test_accuracy", "paper"):
-        graphs = [filter_rows(rows, variant=variant) for variant in unique_values(rows, "variant")]
+        graphs = group_rows(rows, "variant").values()
         pairs = [[mean_of(filter_rows(g, model=m), column) for m in METHODS] for g in graphs]
         counts.append(sum(a < b for a, b in pairs if a is not None and b is not None))
     printed = f", in the paper on {counts[1]}" if mean_of(rows, "paper") is not None else ""

@@ -11,13 +11,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import stdev
 from typing import Any
 
 from filelock import FileLock
 
-from heterophily.core.chart import Kind, Mark, number_text
+from heterophily.core.chart import Kind, Mark, Table, number_text
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
 from heterophily.data.catalog import CATALOG
@@ -90,6 +91,20 @@ def unique_values(rows: Iterable[Row], name: str) -> list[Any]:
     return sorted(values, key=lambda v: PLACES.get(v, len(PLACES))) if name == "dataset" else values
 
 
+def group_rows(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], Rows]:
+    """Return the rows with each combination of values of columns.
+
+    >>> group_rows([{"a": 1, "x": 1}, {"a": 2, "x": 1}, {"a": 1, "x": 3}], "a")
+    {(1,): [{'a': 1, 'x': 1}, {'a': 1, 'x': 3}], (2,): [{'a': 2, 'x': 1}]}
+    """
+    known = list(rows)
+    if not columns:
+        return {(): known}
+    first, *others = columns
+    groups = {value: filter_rows(known, **{first: value}) for value in unique_values(known, first)}
+    return {(value, *key): own for value in groups for key, own in group_rows(groups[value], *others).items()}
+
+
 def mean_of(rows: Iterable[Row], name: str) -> float | None:
     """The mean of a column over the rows that have a number there; None without any."""
     numbers = [row[name] for row in rows if row.get(name) is not None]
@@ -106,6 +121,26 @@ def means_by(rows: Iterable[Row], by: str, values: Sequence[Any], column: str) -
     """Return the mean of a column for each of the values of another one."""
     grouped = list(rows)
     return [mean_of(filter_rows(grouped, **{by: value}), column) for value in values]
+
+
+def pivot_table(
+    rows: Iterable[Row],
+    down: str,
+    across: str,
+    cell: Callable[[Rows], str],
+    *,
+    corner: str,
+    columns: Sequence[str] = (),
+    caption: str = "",
+) -> Table:
+    """Return a table with a row per value of `down` and a column per value of `across`."""
+    known = list(rows)
+    names = columns or unique_values(known, across)
+    body = [
+        [value, *(cell(filter_rows(own, **{across: name})) for name in names)]
+        for (value,), own in group_rows(known, down).items()
+    ]
+    return Table([corner, *names], body, caption)
 
 
 def paired_marks(
@@ -127,6 +162,9 @@ def published_comparison(rows: Iterable[Row], column: str = "test_accuracy", *, 
     if spread and deviation is not None:
         ours += f" ± {number_text(deviation, 1)}"
     return f"{ours} / {number_text(mean_of(known, 'paper'), 1)}"
+
+
+comparison_with_spread = partial(published_comparison, spread=True)
 
 
 def describe_splits(rows: Iterable[Row]) -> str:
@@ -183,7 +221,7 @@ class StudyData:
         """The JSON files of its tables that exist."""
         if self.folder is None:
             return []
-        return sorted(p for p in self.folder.glob(f"{self.name}*.json") if p.stem == self.name or _part(self, p))
+        return sorted(p for p in self.folder.glob(f"{self.name}*.json") if f"{p.stem}-".startswith(f"{self.name}-"))
 
     @property
     def by_file(self) -> Tables:
@@ -231,7 +269,3 @@ class StudyData:
                 suffix = f"-{table}" if table else ""
                 write_rows(self.tables[table], self.folder / f"{self.name}{suffix}.json")
         self.unwritten.clear()
-
-
-def _part(study: StudyData, path: Path) -> bool:
-    return path.stem.startswith(f"{study.name}-")
