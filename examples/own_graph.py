@@ -44,7 +44,7 @@ def main(folder: Path) -> None:
     write_market(folder)
     graph = Graph.from_files(folder)
     print(diagnose(graph).verdict, "\n")
-    model = NodeClassifier("cmgnn", width=32, patience=60).fit(graph, progress=False)
+    model = NodeClassifier("cmgnn", width=32, patience=60).fit(graph)
     print(f"validation accuracy {model.run_.scores['val']['accuracy']:.1%}")
     for name, path in write_results(model, graph, folder / "results").items():
         print(f"{name}: {path}")

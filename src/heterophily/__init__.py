@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from heterophily.models import register as register
     from heterophily.models.building import EdgeIndexAdapter as EdgeIndexAdapter
     from heterophily.models.building import build as build
+    from heterophily.training.cross_validation import NodeIndexClassifier as NodeIndexClassifier
+    from heterophily.training.cross_validation import cross_validate as cross_validate
     from heterophily.training.estimator import NodeClassifier as NodeClassifier
 
 __version__ = "0.1.0"
@@ -39,6 +41,7 @@ _LAZY_IMPORTS = {
     "Graph": "core.graph",
     "HeterophilyError": "core.errors",
     "NodeClassifier": "training.estimator",
+    "NodeIndexClassifier": "training.cross_validation",
     "REGISTRY": "models",
     "Architecture": "htmp.architecture",
     "CustomMethod": "htmp.method",
@@ -46,6 +49,7 @@ _LAZY_IMPORTS = {
     "define_method": "htmp.method",
     "Split": "core.graph",
     "build": "models.building",
+    "cross_validate": "training.cross_validation",
     "diagnose": "analysis.diagnosis",
     "audit_graph": "analysis.audit",
     "load": "data.loading",

@@ -97,7 +97,7 @@ from heterophily import NodeClassifier, load
 from heterophily.core import machine
 calls = []
 machine._libc = lambda: calls.append(1)
-NodeClassifier("mlp", max_epochs=1).fit(load("digits"), split="0", progress=False)
+NodeClassifier("mlp", max_epochs=1).fit(load("digits"), split="0")
 print(len(calls))
 """
 

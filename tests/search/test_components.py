@@ -126,7 +126,7 @@ def test_the_saved_winner_loads_and_fits_with_its_settings(graph, find, tmp_path
         assert method == found.method
         assert method.learning_rate == found.settings["learning_rate"]
         assert method.max_epochs == 4
-    fitted = NodeClassifier(str(path), device="cpu").fit(graph, split="0", progress=False)
+    fitted = NodeClassifier(str(path), device="cpu").fit(graph, split="0")
     assert fitted.predict().shape == (graph.n_nodes,)
     # The same network as that of the best trial.
     assert fitted.run_.scores["val"]["accuracy"] == found.best.accuracies[0]
@@ -150,4 +150,4 @@ def test_methods_of_all_trials_train(graph, find):
         drawn = ArchitectureSearch({"width": 32, "max_epochs": 2}).candidate(attempt.answers.__getitem__)
         rows.add(str(row_of(drawn.method)))
     assert len(rows) > 8
-    assert train(drawn.method, graph, split=graph.split("0"), progress=False)
+    assert train(drawn.method, graph, split=graph.split("0"))

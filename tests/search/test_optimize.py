@@ -54,16 +54,16 @@ def test_the_value_is_the_mean_validation_accuracy_of_a_fit(graph, find):
     found = find(trials=2, splits="1,3", seed=5)
     fits = []
     for split, seed in (("1", 6), ("3", 8)):  # the i-th split has the seed + i
-        model = NodeClassifier("gcn", seed=seed, device="cpu", **found.settings)
-        fits.append(model.fit(graph, split=split, progress=False).run_.scores["val"]["accuracy"])
+        model = NodeClassifier("gcn", random_state=seed, device="cpu", **found.settings)
+        fits.append(model.fit(graph, split=split).run_.scores["val"]["accuracy"])
     assert found.best.accuracies == tuple(fits)
     assert found.value == np.mean(fits)
 
 
 def test_the_value_is_the_mean_of_the_given_scoring(graph, find):
     found = find(trials=1, splits="1", seed=5, scoring="f1_macro")
-    model = NodeClassifier("gcn", seed=6, device="cpu", **found.settings)
-    run = model.fit(graph, split="1", progress=False).run_
+    model = NodeClassifier("gcn", random_state=6, device="cpu", **found.settings)
+    run = model.fit(graph, split="1").run_
     assert found.value == run.score("val", "f1_macro")
     with pytest.raises(HeterophilyError, match="was started with another scoring"):
         find(trials=1, splits="1", seed=5)

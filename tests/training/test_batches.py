@@ -140,12 +140,12 @@ def test_a_checkpoint_continues_to_the_same_result(run, same, raise_at, tmp_path
 
 def test_a_classifier_predicts_in_blocks_also_when_loaded(graph, split, tmp_path, monkeypatch):
     options = {"batch_size": 16, "neighbors": (3, 2), "max_epochs": 3, "width": 8, "device": "cpu"}
-    fitted = NodeClassifier("cmgnn", **options).fit(graph, split=split, progress=False)
+    fitted = NodeClassifier("cmgnn", **options).fit(graph, split=split)
     expected = fitted.predict_proba()
     with torch.no_grad():
-        whole = fitted.network_(graph).softmax(dim=1)
+        whole = fitted.predictor_(graph).softmax(dim=1)
     np.testing.assert_allclose(expected, whole, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(fitted.embed(), fitted.network_.embed(graph).detach(), rtol=1e-4)
+    np.testing.assert_allclose(fitted.embed(), fitted.predictor_.embed(graph).detach(), rtol=1e-4)
     loaded = NodeClassifier.load(fitted.save(tmp_path), graph=graph)
     assert (loaded.batch_size, tuple(loaded.neighbors)) == (16, (3, 2))
     monkeypatch.setattr(Network, "forward", None)  # only blocks from here on
@@ -214,9 +214,9 @@ def test_two_processes_make_the_steps_of_one(graph, split, tmp_path):
     assert done.stdout.count("CMGNN on") == 1
     options = {"batch_size": 7, "neighbors": "all", "class_weight": "balanced", "device": "cpu"}
     one = NodeClassifier("cmgnn", dropout=0, width=8, max_epochs=5, **options)
-    one.fit(graph, split=split, progress=False)
+    one.fit(graph, split=split)
     two = NodeClassifier.load(tmp_path / "two" / "model")
-    states = one.network_.state_dict(), two.network_.state_dict()
+    states = one.predictor_.state_dict(), two.predictor_.state_dict()
     torch.testing.assert_close(*states, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(one.run_.history.loss, two.run_.history.loss, rtol=1e-4)
     assert_close_scores(one.run_, two.run_)

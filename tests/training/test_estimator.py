@@ -35,7 +35,7 @@ def larger(graph):
 
 
 def fitted(graph, model="cmgnn", **settings):
-    return NodeClassifier(model, **{**QUICK, **settings}).fit(graph, split="0", progress=False)
+    return NodeClassifier(model, **{**QUICK, **settings}).fit(graph, split="0")
 
 
 def test_predictions_probabilities_and_embeddings_have_a_row_per_node(graph):
@@ -97,7 +97,7 @@ def test_new_nodes_are_refused_where_every_node_has_a_weight(graph, larger, name
 
 def test_without_validation_nodes_some_training_nodes_are_held_out(graph):
     split = Split.from_nodes(range(100), [], range(100, 180))
-    model = NodeClassifier("mlp", **QUICK).fit(graph, split=split, progress=False)
+    model = NodeClassifier("mlp", **QUICK).fit(graph, split=split)
     assert (len(model.split_.train), len(model.split_.val)) == (75, 25)
     assert "25 held out" in model.split_.origin
     assert set(model.split_.train.tolist()) | set(model.split_.val.tolist()) == set(range(100))
@@ -106,14 +106,14 @@ def test_without_validation_nodes_some_training_nodes_are_held_out(graph):
 def test_without_a_split_all_labelled_nodes_are_used(graph):
     labels = torch.where(torch.arange(180) < 120, graph.labels, -1)
     partly = graph.replace(labels=labels, splits={})
-    model = NodeClassifier("mlp", **QUICK).fit(partly, progress=False)
+    model = NodeClassifier("mlp", **QUICK).fit(partly)
     assert len(model.split_.train) + len(model.split_.val) == 120
     assert model.predict().shape == (180,)
 
 
 def test_what_cannot_work_is_refused_before_any_work(graph, tmp_path):
     with pytest.raises(HeterophilyError, match='unknown setting of mlp "widht"'):
-        NodeClassifier("mlp", widht=3)
+        NodeClassifier("mlp", widht=3).fit(graph, split="0")
     with pytest.raises(HeterophilyError, match="not fitted yet"):
         NodeClassifier("mlp").predict()
     with pytest.raises(HeterophilyError, match="has no labeled nodes"):
@@ -129,13 +129,20 @@ from heterophily.models.gcn import GCN
 @define_method
 class Own(GCN):
     name, title = "own", "Own"
-    activation: str = "{}"
+    activation: str = "none"
 """
+OTHER = (
+    OWN.replace("from heterophily import", "import dataclasses\nfrom heterophily import")
+    + """
+    def architecture(self):
+        return dataclasses.replace(super().architecture(), activation="relu")
+"""
+)
 
 
 def test_a_custom_method_is_passed_again(graph, tmp_path):
-    (tmp_path / "own.py").write_text(OWN.format("none"))
-    (tmp_path / "other.py").write_text(OWN.format("relu"))
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "other.py").write_text(OTHER)
     model = fitted(graph, str(tmp_path / "own.py"))
     model.save(tmp_path / "saved")
     again = NodeClassifier.load(tmp_path / "saved", model=str(tmp_path / "own.py"))

@@ -20,7 +20,7 @@ def test_auto_returns_the_method_with_the_best_validation_score(graph):
     best = fit_model(graph, "auto", **QUICK)
     scores = [fit_model(graph, name, **QUICK).run_.score("val") for name in CANDIDATES]
     assert best.run_.score("val") == max(scores)
-    assert best.network_.method.name == CANDIDATES[int(np.argmax(scores))]
+    assert best.predictor_.method.name == CANDIDATES[int(np.argmax(scores))]
 
 
 def test_auto_uses_the_given_scoring(graph, monkeypatch):
@@ -30,13 +30,13 @@ def test_auto_uses_the_given_scoring(graph, monkeypatch):
     monkeypatch.setattr(selection, "CANDIDATES", ("mlp", "gcn"))
     best = fit_model(graph, "auto", scoring=neg_error, **QUICK)
     assert best.run_.history.scoring == "neg_error"
-    assert best.network_.method.name == fit_model(graph, "auto", **QUICK).network_.method.name
+    assert best.predictor_.method.name == fit_model(graph, "auto", **QUICK).predictor_.method.name
 
 
 def test_settings_of_a_file_are_used_before_the_given_ones(graph):
     tables = {"small": {"width": 5, "dropout": 0.1, "max_epochs": 2}}
     fitted = fit_model(graph, "gcn", user_tables=tables, dropout=0.2)
-    settings = settings_of(fitted.network_.method)
+    settings = settings_of(fitted.predictor_.method)
     assert (settings["width"], settings["dropout"]) == (5, 0.2)
     with pytest.raises(HeterophilyError, match="a settings file is for one method"):
         fit_model(graph, "auto", user_tables=tables)

@@ -47,7 +47,7 @@ def fitted_again(command, graph, split):
     said = options_of(command)
     settings = parse_settings(said.get("--set", ()))
     seed = int(said["--seed"][0])
-    return fit_model(graph, said["--model"][0], split=split, seed=seed, device="cpu", **settings)
+    return fit_model(graph, said["--model"][0], split=split, random_state=seed, device="cpu", **settings)
 
 
 def told(fitted, **more):
@@ -59,21 +59,21 @@ def told(fitted, **more):
 def test_the_command_of_a_fit_says_the_preset_where_another_would_be_taken(actor, preset):
     assert tuned("gcn", "actor")["preset"] == "reference"
     for graph, usual in ((actor, "reference"), (actor.replace(name="own"), "published")):
-        options = {"preset": preset, "max_epochs": 2, "seed": 3, "device": "cpu"}
+        options = {"preset": preset, "max_epochs": 2, "random_state": 3, "device": "cpu"}
         fitted = fit_model(graph, "gcn", split="0", **options)
         command = told(fitted)
         assert (f"--set preset={preset}" in command) == (preset != usual)
         assert "--set max_epochs=2" in command
         again = fitted_again(command, graph, "0")
         assert again.preset == preset
-        assert again.network_.method == fitted.network_.method
+        assert again.predictor_.method == fitted.predictor_.method
         np.testing.assert_array_equal(again.predict_proba(), fitted.predict_proba())
 
 
 def test_the_command_of_a_fit_without_committed_settings_says_all_that_they_would_change(actor):
     fitted = NodeClassifier("gcn", max_epochs=2, device="cpu").fit(actor, split="0")
     again = fitted_again(told(fitted), actor, "0")
-    assert again.network_.method == fitted.network_.method
+    assert again.predictor_.method == fitted.predictor_.method
 
 
 def test_the_table_of_nodes_stands_in_the_commands(digits, actor, tmp_path):

@@ -1,65 +1,46 @@
 """NodeClassifier: any method on any graph, with the scikit-learn API."""
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import cast
 
 import numpy as np
 import torch
+from numpy.random import RandomState
 from numpy.typing import ArrayLike
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from torch import Tensor
+from sklearn.utils import Tags, check_random_state
+from torch import Tensor, nn
 from typing_extensions import override
 
 from heterophily.core.compatibility import observed_compatibility
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.files import write_atomically
 from heterophily.core.graph import Graph, Split
-from heterophily.core.types import Array, FloatArray, JsonObject, PathLike, Value
+from heterophily.core.types import Array, FloatArray, PathLike, Value
 from heterophily.htmp.execution.blockwise import evaluate
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
-from heterophily.htmp.identity import identity_of
-from heterophily.htmp.method import Method, make_method
 from heterophily.htmp.network import Network
-from heterophily.models import REGISTRY, Model, find_method
-from heterophily.models.building import build
+from heterophily.models import Model
 from heterophily.training.class_weight import ClassWeight
+from heterophily.training.inputs import GraphInput, align_labels, as_graph, read_input
+from heterophily.training.parameters import MethodParameters
+from heterophily.training.persistence import load_classifier, save_classifier
 from heterophily.training.result import TrainingResult
 from heterophily.training.scoring import DEFAULT_SCORING, ScoringLike, find_scoring
 from heterophily.training.splits import resolve_split, with_validation
 from heterophily.training.trainer import train
-
-FORMAT = "heterophily-model-1"
-_HINT = "pass its method as `model`, or with --model FILE"
-
-
-class _Saved(TypedDict):
-    """The content of `model.json`, in addition to the parameters of the classifier."""
-
-    format: str
-    model: str
-    recipe: str  # identity of the method
-    settings: dict[str, Value]
-    n_nodes: int
-    n_features: int
-    n_classes: int
-    class_names: list[str] | list[int]
-    split: dict[str, list[int]]
-    run: JsonObject
 
 
 class NotFittedClassifierError(HeterophilyError, NotFittedError):  # type: ignore[misc]
     """A method of a classifier was called before `fit`."""
 
 
-class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
     """Classifier for the nodes of a graph, with any method of the library.
 
-    It follows the scikit-learn API, except that `fit` takes a graph and a split instead of X and y.
-    `get_params`, `set_params`, and `sklearn.base.clone` include the settings of the method.
+    It follows the scikit-learn API, except that `fit` takes a graph instead of a matrix X. The constructor
+    only stores its arguments, and `fit` validates them. Settings of the method are parameters like all others.
 
     Parameters
     ----------
@@ -67,8 +48,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Name of a method, method, or path of a Python file that defines one.
     preset
         `published`, or `reference` for the settings of the reference implementation.
-    seed
-        Seed of the weights, of dropout, and of validation nodes that are held out.
+    random_state
+        Seed of the weights, of dropout, and of validation nodes that are held out: an integer, a `RandomState`,
+        or None for a random seed.
     device
         Device of PyTorch, or `auto` for the GPU if there is one.
     class_weight
@@ -81,15 +63,21 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scoring
         Objective of early stopping and of `score`: a name of scikit-learn such as `roc_auc`, or a function
         (y_true, y_proba) -> float for which higher is better.
+    verbose
+        Whether to show a progress bar on a terminal.
     **settings
         Settings of the method, such as `width` and `dropout`.
 
     Attributes
     ----------
     classes_
-        Class names, or class numbers if the graph has no names, (K,).
-    network_, run_, split_, graph_
-        Trained network, result of training, split, and graph.
+        Classes as you wrote them, or class numbers if the graph has no names, (K,).
+    n_features_in_, feature_names_in_
+        Number of features, and their names if the graph has them.
+    predictor_
+        Trained module. `predictor_(graph)` returns logits, (N, K).
+    run_, split_, graph_
+        Result of training, split, and graph.
 
     Examples
     --------
@@ -99,177 +87,180 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ((1797,), (1797, 10))
     >>> model.score() > 0.9
     True
-    >>> model.set_params(width=128).get_params()["width"]
-    128
+    >>> model.set_params(width=128)
+    NodeClassifier(max_epochs=50, model='mlp', width=128)
     """
 
     graph_: Graph | None
+    predictor_: nn.Module
 
     def __init__(
         self,
         model: Model = "cmgnn",
         *,
         preset: str = "published",
-        seed: int = 0,
+        random_state: int | RandomState | None = 0,
         device: str = "auto",
         class_weight: ClassWeight = None,
         batch_size: int | None = None,
         neighbors: Neighbors = NEIGHBORS,
         scoring: ScoringLike = DEFAULT_SCORING.name,
+        verbose: bool = False,
         **settings: Value,
     ) -> None:
-        make_method(find_method(model), settings, preset=preset)  # rejects invalid settings
-        self.model, self.preset, self.seed, self.device = model, preset, seed, device
-        self.class_weight, self.scoring = class_weight, scoring
-        self.batch_size, self.neighbors = batch_size, neighbors
+        self.model = model
+        self.preset = preset
+        self.random_state = random_state
+        self.device = device
+        self.class_weight = class_weight
+        self.batch_size = batch_size
+        self.neighbors = neighbors
+        self.scoring = scoring
+        self.verbose = verbose
         self.__dict__.update(settings)
 
-    @property
-    def settings(self) -> dict[str, Value]:
-        """The given settings of the method."""
-        others = {*self._get_param_names(), *(name for name in vars(self) if name.endswith("_"))}
-        return {name: value for name, value in vars(self).items() if name not in others}
-
-    @property
-    def method(self) -> Method:
-        """The method with its preset and settings."""
-        return make_method(find_method(self.model), self.settings, preset=self.preset)
-
     @override
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        return {**super().get_params(deep=deep), **self.settings}
-
-    @override
-    def set_params(self, **params: object) -> "NodeClassifier":
-        type(self)(**{**self.get_params(), **params})  # type: ignore[arg-type]  # rejects invalid values
-        self.__dict__.update(params)
-        return self
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = False
+        tags.no_validation = True
+        return tags
 
     def fit(
-        self, graph: Graph, *, split: str | Split | None = None, checkpoint: Path | None = None, progress: bool = True
+        self,
+        graph: GraphInput,
+        y: ArrayLike | None = None,
+        *,
+        split: str | Split | None = None,
+        checkpoint: Path | None = None,
     ) -> "NodeClassifier":
         """Train on a graph.
 
         Parameters
         ----------
         graph
-            Graph with features and labels.
+            Graph with features: a `Graph`, a `Data` of PyTorch Geometric, or a NetworkX graph whose nodes have
+            the attribute `label`.
+        y
+            Labels of all nodes, (N,), text or numbers, instead of the labels of the graph. None, NaN, and -1
+            mean unknown.
         split
             Name of a split of the graph, or a split. None uses the only split of the graph, or else all
             labeled nodes. If there are no validation nodes, a quarter of the training nodes is held out.
         checkpoint
             File from which an interrupted run resumes.
-        progress
-            Whether to show a progress bar on a terminal.
         """
-        self.split_ = with_validation(graph, resolve_split(graph, split), seed=self.seed)
-        self.network_, self.run_ = train(
+        data, classes = read_input(graph, y)
+        seed = self._draw_seed()
+        self.split_ = with_validation(data, resolve_split(data, split), seed=seed)
+        self.predictor_, self.run_ = self._train(data, seed, checkpoint)
+        self.graph_, self.classes_ = data, classes
+        self.set_features(data.n_nodes, data.n_features, getattr(data, "feature_names", None))
+        return self
+
+    def set_features(self, n_nodes: int, n_features: int, names: Sequence[str] | None) -> None:
+        """Set what scikit-learn expects of an estimator that has seen features."""
+        self.n_nodes_in_, self.n_features_in_ = n_nodes, n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_: Array = np.array(names, dtype=object)
+
+    def _train(self, graph: Graph, seed: int, checkpoint: Path | None) -> tuple[nn.Module, TrainingResult]:
+        return train(
             self.method,
             graph,
             split=self.split_,
-            seed=self.seed,
+            seed=seed,
             device=self.device,
             checkpoint=checkpoint,
-            progress=progress,
+            progress=self.verbose,
             class_weight=self.class_weight,
             batch_size=self.batch_size,
             neighbors=self.neighbors,
             scoring=self.scoring,
         )
-        self.graph_ = graph
-        self.classes_ = np.array(graph.class_names or range(graph.n_classes))
-        return self
 
-    def predict(self, graph: Graph | None = None) -> Array:
+    def _draw_seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def predict(self, graph: GraphInput | None = None) -> Array:
         """Predict the classes of all nodes, as in `classes_`, (N,)."""
-        numbers = self._logits(graph).argmax(dim=1).cpu().numpy()
+        numbers = self._logits(self._graph(graph)).argmax(dim=1).cpu().numpy()
         return self.classes_[numbers]
 
-    def predict_proba(self, graph: Graph | None = None) -> FloatArray:
+    def predict_proba(self, graph: GraphInput | None = None) -> FloatArray:
         """Predict the class probabilities of all nodes, (N, K)."""
-        return self._logits(graph).softmax(dim=1).cpu().numpy()
+        return self._logits(self._graph(graph)).softmax(dim=1).cpu().numpy()
 
-    def score(self, graph: Graph | None = None, *, nodes: ArrayLike | None = None) -> float:
+    def score(self, graph: GraphInput | None = None, *, nodes: ArrayLike | None = None) -> float:
         """Return the score on the given nodes, on the test nodes of the split, or on all labeled nodes."""
         scored = self._graph(graph)
         if nodes is None:
             use_split = graph is None and len(self.split_.test) > 0
             nodes = self.split_.test if use_split else scored.labeled.nonzero().squeeze(1)
         scoring = find_scoring(self.scoring)
-        return scoring(self._logits(graph).cpu(), scored.labels.cpu(), torch.as_tensor(nodes))
+        return scoring(self._logits(scored).cpu(), scored.labels.cpu(), torch.as_tensor(nodes))
 
-    def embed(self, graph: Graph | None = None) -> FloatArray:
+    def embed(self, graph: GraphInput | None = None) -> FloatArray:
         """Return the representations of all nodes before the classifier, (N, d)."""
+        network, data = self._fitted(), self._graph(graph)
+        if not isinstance(network, Network):
+            raise HeterophilyError("only a single network has embeddings, not trees and ensembles; fit one method")
         if self.batch_size is not None:
-            return evaluate(self._fitted(), self._graph(graph), head=False).numpy()
+            return evaluate(network, data, head=False).numpy()
         with torch.no_grad():
-            return self._fitted().embed(self._on_device(graph)).cpu().numpy()
+            return network.embed(self._on_device(data)).cpu().numpy()
 
     @property
     def class_names_(self) -> tuple[str, ...]:
         """The names or numbers of the classes, as text."""
-        return tuple(map(str, self.classes_))
+        return tuple(map(str, self.classes_.tolist()))
 
     @property
     def compatibility_(self) -> FloatArray:
         """The compatibility matrix that the method estimates, or else that of its predictions, (K, K)."""
-        network, graph = self._fitted(), self._graph(None)
-        estimate = network.state_summary().get("compatibility")
-        if estimate is not None:
+        predictor, graph = self._fitted(), self._graph(None)
+        if isinstance(predictor, Network) and (estimate := predictor.state_summary().get("compatibility")) is not None:
             return estimate.cpu().numpy()
-        labels = self._logits(None).argmax(dim=1).cpu()
-        return observed_compatibility(graph.symmetric, labels, graph.n_classes).numpy()
+        labels = self._logits(graph).argmax(dim=1).cpu()
+        return observed_compatibility(graph.symmetric, labels, len(self.classes_)).numpy()
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "network_")
+        return hasattr(self, "predictor_")
 
-    def _fitted(self) -> Network:
+    def _fitted(self) -> nn.Module:
         if not self.__sklearn_is_fitted__():
             raise NotFittedClassifierError("this classifier is not fitted yet; call fit(graph) first")
-        return self.network_
+        return self.predictor_.eval()
 
-    def _graph(self, graph: Graph | None) -> Graph:
+    def _graph(self, data: GraphInput | None) -> Graph:
+        """Return the given graph with the classes of the classifier, or the graph of `fit`."""
         self._fitted()
-        if graph is None and self.graph_ is None:
+        if data is None and self.graph_ is None:
             raise HeterophilyError("a loaded classifier has no graph; pass one")
-        return cast("Graph", graph or self.graph_)
+        return cast("Graph", self.graph_) if data is None else align_labels(as_graph(data), self.class_names_)
 
-    def _on_device(self, graph: Graph | None) -> Graph:
-        actual = self._graph(graph)
-        place = next(self._fitted().parameters()).device
-        return actual if actual.labels.device == place else actual.to(place)
+    def _on_device(self, graph: Graph) -> Graph:
+        place = next(iter(self.predictor_.state_dict().values())).device
+        return graph if graph.labels.device == place else graph.to(place)
 
-    def _logits(self, graph: Graph | None) -> Tensor:
-        network = self._fitted().eval()
-        if self.batch_size is not None:
-            return evaluate(network, self._graph(graph))
+    def _logits(self, graph: Graph) -> Tensor:
+        predictor = self._fitted()
+        if self.batch_size is not None and isinstance(predictor, Network):
+            return evaluate(predictor, graph)
         with torch.no_grad():
-            return network(self._on_device(graph))
+            return cast("Tensor", predictor(self._on_device(graph)))
 
     def save(self, folder: PathLike) -> Path:
         """Write weights (safetensors) and everything else (JSON) into a folder, without pickle."""
-        network, target = self._fitted(), Path(folder)
-        content = _Saved(
-            format=FORMAT,
-            model=self.method.name,
-            recipe=identity_of(self.method),
-            settings=self.settings,
-            n_nodes=network.n_nodes,
-            n_features=network.n_features,
-            n_classes=network.n_classes,
-            class_names=self.classes_.tolist(),
-            split={part: nodes.tolist() for part, nodes in self.split_.parts.items()},
-            run=self.run_.to_dict(),
-        )
-        parameters = {**super().get_params(), "scoring": find_scoring(self.scoring).name}
-        text = json.dumps({**parameters, **content})
-        state = {k: v.detach().cpu().contiguous() for k, v in network.state_dict().items()}
-        write_atomically(target / "weights.safetensors", lambda p: save_file(state, p))
-        write_atomically(target / "model.json", lambda p: p.write_text(text))
-        return target
+        self._fitted()
+        return save_classifier(self, folder)
 
     @classmethod
-    def load(cls, folder: PathLike, *, graph: Graph | None = None, model: Model | None = None) -> "NodeClassifier":
+    def load(cls, folder: PathLike, *, graph: GraphInput | None = None, model: Model | None = None) -> "NodeClassifier":
         """Read a classifier that `save` wrote.
 
         Parameters
@@ -282,40 +273,4 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model
             Method, if it is not part of the library. A folder contains no code.
         """
-        content, state = _read(Path(folder))
-        names = {*cls._get_param_names(), *content["settings"]} - {"model"}
-        values = {**content, **content["settings"]}
-        options = {name: value for name, value in values.items() if name in names}
-        fitted = cls(_find_model(content, model, folder), **options)  # type: ignore[arg-type]
-        if content["recipe"] != identity_of(fitted.method):
-            raise HeterophilyError(f'{folder} was fitted with another version of "{content["model"]}"; {_HINT}')
-        fitted.network_ = build(fitted.method, graph or _empty_graph(content))
-        fitted.network_.load_state_dict(state)
-        fitted.network_.eval()
-        fitted.graph_, fitted.classes_ = graph, np.array(content["class_names"])
-        fitted.split_ = Split.from_nodes(*(content["split"][part] for part in ("train", "val", "test")))
-        fitted.run_ = TrainingResult.from_dict(content["run"])
-        return fitted
-
-
-def _read(folder: Path) -> tuple[_Saved, dict[str, Tensor]]:
-    try:
-        content = json.loads((folder / "model.json").read_text())
-        state = load_file(folder / "weights.safetensors")
-    except (OSError, ValueError, SafetensorError) as error:
-        raise HeterophilyError(f"{folder} is not a saved classifier: {error}") from error
-    if content.get("format") != FORMAT:
-        raise HeterophilyError(f"{folder} is not a saved classifier of format {FORMAT}")
-    return content, state
-
-
-def _find_model(content: _Saved, model: Model | None, folder: PathLike) -> Model:
-    name = content["model"]
-    if model is None and name not in REGISTRY:
-        raise HeterophilyError(f'{folder} was fitted with "{name}", which is not part of the library; {_HINT}')
-    return name if model is None else model
-
-
-def _empty_graph(content: _Saved) -> Graph:
-    n, f, k = content["n_nodes"], content["n_features"], content["n_classes"]
-    return Graph.from_edges([], torch.zeros(n, f), n_nodes=n, n_classes=k)
+        return load_classifier(cls, folder, graph=None if graph is None else as_graph(graph), model=model)

@@ -185,10 +185,10 @@ def _predictions(n_classes: int) -> object:
     class Predictions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes_ = np.arange(n_classes)
 
-        def predict(self, X: FloatArray) -> IntArray:  # noqa: N803
+        def predict(self, X: FloatArray) -> IntArray:
             return X.argmax(axis=1)
 
-        def predict_proba(self, X: FloatArray) -> FloatArray:  # noqa: N803
+        def predict_proba(self, X: FloatArray) -> FloatArray:
             return X
 
         def __sklearn_is_fitted__(self) -> bool:

@@ -131,7 +131,7 @@ def fit_command(
     """The command that fits the same model again; `auto` becomes the model that was kept."""
     chosen = fitted.method.name if model == "auto" else model
     words = ["heterophily", "fit", source, *_table(nodes)]
-    words += ["--model", chosen, "--seed", str(fitted.seed)]
+    words += ["--model", chosen, "--seed", str(fitted.run_.seed)]
     words += ["--split", split] if split else []
     words += ["--class-weight", "balanced"] if fitted.class_weight == "balanced" else []
     words += _batches(fitted)
@@ -163,5 +163,5 @@ def _run_facts(fitted: NodeClassifier) -> dict[str, str]:
         "kept epoch": str(run.best_epoch),
         "ms per epoch": f"{run.milliseconds_per_epoch:.1f}",
         "peak memory, MB": f"{run.peak_memory:,.0f}",
-        "weights": f"{sum(p.numel() for p in fitted.network_.parameters()):,}",
+        "weights": f"{sum(p.numel() for p in fitted.predictor_.parameters()):,}",
     }

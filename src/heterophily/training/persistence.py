@@ -1,0 +1,184 @@
+"""Saved classifiers: one folder with weights (safetensors) and everything else (JSON), without pickle and code.
+
+A predictor of one method is described by its name, identity, and settings; an ensemble by its members. Loading
+builds the predictor from this description and then restores its state.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, cast
+
+import numpy as np
+import torch
+from numpy.random import RandomState
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import write_atomically
+from heterophily.core.graph import PARTS, Graph, Split
+from heterophily.core.types import Json, JsonObject, PathLike
+from heterophily.htmp.identity import identity_of
+from heterophily.htmp.method import Method, make_method, settings_of
+from heterophily.models import REGISTRY, Model, find_method
+from heterophily.models.building import build
+from heterophily.models.ensemble import Ensemble
+from heterophily.training.result import TrainingResult
+from heterophily.training.scoring import find_scoring
+
+if TYPE_CHECKING:
+    from heterophily.training.estimator import NodeClassifier
+
+FORMAT = "heterophily-model-2"
+_HINT = "pass its method as `model`, or with --model FILE"
+
+
+class Saved(TypedDict):
+    """The content of `model.json`."""
+
+    format: str
+    parameters: JsonObject  # of the classifier
+    predictor: JsonObject
+    classes: list[str] | list[int]
+    n_nodes: int
+    n_features: int
+    feature_names: list[str] | None
+    encoder: JsonObject | None
+    split: dict[str, list[int]]
+    run: JsonObject
+
+
+def save_classifier(fitted: "NodeClassifier", folder: PathLike) -> Path:
+    """Write a fitted classifier into a folder."""
+    names = getattr(fitted, "feature_names_in_", None)
+    content = Saved(
+        format=FORMAT,
+        parameters=_plain_params(fitted),
+        predictor=describe(fitted.predictor_),
+        classes=fitted.classes_.tolist(),
+        n_nodes=fitted.n_nodes_in_,
+        n_features=fitted.n_features_in_,
+        feature_names=None if names is None else names.tolist(),
+        encoder=None,
+        split={part: nodes.tolist() for part, nodes in fitted.split_.parts.items()},
+        run=fitted.run_.to_dict(),
+    )
+    target, text = Path(folder), json.dumps(content)
+    state = {name: tensor.detach().cpu().contiguous() for name, tensor in fitted.predictor_.state_dict().items()}
+    write_atomically(target / "weights.safetensors", lambda p: save_file(state, p))
+    write_atomically(target / "model.json", lambda p: p.write_text(text))
+    return target
+
+
+def _plain_params(fitted: "NodeClassifier") -> JsonObject:
+    """Return all parameters as plain data. A function becomes its name, and a `RandomState` the seed."""
+    params = {**fitted.get_params(), "scoring": find_scoring(fitted.scoring).name}
+    if isinstance(fitted.random_state, RandomState):
+        params["random_state"] = fitted.run_.seed
+    return {name: to_json(value) for name, value in params.items()}
+
+
+def load_classifier(
+    cls: "type[NodeClassifier]", folder: PathLike, *, graph: Graph | None, model: Model | None
+) -> "NodeClassifier":
+    """Read a classifier that `save_classifier` wrote."""
+    content, state = _read(Path(folder))
+    predictor = _restore(content, state, graph or _empty_graph(content), model=model, folder=folder)
+    params = {name: from_json(value) for name, value in content["parameters"].items() if name != "model"}
+    used = from_json(content["parameters"]["model"]) if model is None else model
+    fitted = cls(used, **params)  # type: ignore[arg-type]
+    fitted.predictor_, fitted.graph_ = predictor, graph
+    fitted.classes_ = np.array(content["classes"])
+    fitted.set_features(content["n_nodes"], content["n_features"], content["feature_names"])
+    fitted.split_ = Split.from_nodes(*(content["split"][part] for part in PARTS))
+    fitted.run_ = TrainingResult.from_dict(content["run"])
+    return fitted
+
+
+def _read(folder: Path) -> tuple[Saved, dict[str, Tensor]]:
+    try:
+        content = json.loads((folder / "model.json").read_text())
+        state = load_file(folder / "weights.safetensors")
+    except (OSError, ValueError, SafetensorError) as error:
+        raise HeterophilyError(f"{folder} is not a saved classifier: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise HeterophilyError(f"{folder} is not a saved classifier of format {FORMAT}; fit and save it again")
+    if missing := Saved.__required_keys__ - content.keys():
+        raise HeterophilyError(f"{folder} is not a saved classifier: model.json has no {', '.join(sorted(missing))}")
+    return cast("Saved", content), state
+
+
+def describe(predictor: nn.Module) -> JsonObject:
+    """Return the methods and settings of a predictor as plain data."""
+    if isinstance(predictor, Ensemble):
+        return {"members": [describe(member) for member in predictor.members]}
+    method = cast("Method", predictor.method)
+    settings = {name: to_json(value) for name, value in settings_of(method).items()}
+    return {"method": method.name, "identity": identity_of(method), "settings": settings}
+
+
+def rebuild(description: JsonObject, graph: Graph, *, model: Model | None, folder: PathLike) -> nn.Module:
+    """Build a predictor with the methods and settings of a description, for the sizes of a graph."""
+    if "members" in description:
+        members = cast("list[JsonObject]", description["members"])
+        return Ensemble([rebuild(each, graph, model=model, folder=folder) for each in members])
+    name = str(description["method"])
+    if name not in REGISTRY and model is None:
+        raise HeterophilyError(f'{folder} was fitted with "{name}", which is not part of the library; {_HINT}')
+    settings = {key: from_json(value) for key, value in cast("JsonObject", description["settings"]).items()}
+    method = make_method(find_method(name if model is None else model), settings)  # type: ignore[arg-type]
+    if description["identity"] != identity_of(method):
+        raise HeterophilyError(f'{folder} was fitted with another version of "{name}"; {_HINT}')
+    return build(method, graph)
+
+
+def _restore(
+    content: Saved, state: dict[str, Tensor], graph: Graph, *, model: Model | None, folder: PathLike
+) -> nn.Module:
+    """Return the saved predictor, in evaluation mode."""
+    predictor = rebuild(content["predictor"], graph, model=model, folder=folder)
+    try:
+        predictor.load_state_dict(state)
+    except RuntimeError as error:
+        raise HeterophilyError(f"the weights in {folder} do not fit its model.json: {error}") from error
+    return predictor.eval()
+
+
+def _empty_graph(content: Saved) -> Graph:
+    """Return a graph with the sizes of the graph on which a classifier was fitted, and nothing else."""
+    n, f, k = content["n_nodes"], content["n_features"], len(content["classes"])
+    return Graph.from_edges([], torch.zeros(n, f), n_nodes=n, n_classes=k)
+
+
+def to_json(value: object) -> Json:
+    """Return a parameter as plain data; `from_json` restores tuples, dictionaries, and methods.
+
+    >>> from_json(to_json({0: (1, 2.5)}))
+    {0: (1, 2.5)}
+    """
+    if isinstance(value, tuple | list):
+        items = [to_json(item) for item in value]
+        return {"tuple": items} if isinstance(value, tuple) else items
+    if isinstance(value, dict):
+        return {"dict": [[to_json(k), to_json(v)] for k, v in value.items()]}
+    if isinstance(value, type) and issubclass(value, Method):
+        return {"method": value.name}
+    if isinstance(value, Method):
+        return {"method": value.name, "settings": to_json(settings_of(value))}
+    plain = value.item() if isinstance(value, np.generic) else value
+    return str(plain) if isinstance(plain, Path) else cast("Json", plain)
+
+
+def from_json(value: Json) -> object:
+    """Restore a parameter from the result of `to_json`."""
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "tuple" in value:
+        return tuple(from_json(item) for item in cast("list[Json]", value["tuple"]))
+    if "dict" in value:
+        return {from_json(k): from_json(v) for k, v in cast("list[tuple[Json, Json]]", value["dict"])}
+    method = find_method(str(value["method"]))
+    return make_method(method, from_json(value["settings"])) if "settings" in value else method  # type: ignore[arg-type]
