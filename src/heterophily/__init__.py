@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from heterophily.analysis.audit import audit_graph as audit_graph
     from heterophily.analysis.diagnosis import Diagnosis as Diagnosis
     from heterophily.analysis.diagnosis import diagnose as diagnose
+    from heterophily.core.encoder import FeatureEncoder as FeatureEncoder
     from heterophily.core.errors import HeterophilyError as HeterophilyError
     from heterophily.core.graph import Graph as Graph
     from heterophily.core.graph import Split as Split
@@ -38,6 +39,7 @@ _LAZY_IMPORTS = {
     "CATALOG": "data.catalog",
     "Diagnosis": "analysis.diagnosis",
     "EdgeIndexAdapter": "models.building",
+    "FeatureEncoder": "core.encoder",
     "Graph": "core.graph",
     "HeterophilyError": "core.errors",
     "NodeClassifier": "training.estimator",

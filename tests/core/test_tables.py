@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from heterophily.core.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError, HeterophilyWarning
+from heterophily.core.frames import Roles, encode_classes
 from heterophily.core.graph import Graph
-from heterophily.core.tables import encode_classes
 
 EDGES = "source,target\n007,b\nb,7\n"
 NODES = "id,label,age,height\n007,dog,1,0.5\nb,cat,2,1.5\n7,dog,3,2.5\n"
@@ -38,7 +38,9 @@ def adjacency(graph):
 def assert_is_the_example(graph):
     assert graph.node_ids == ("007", "b", "7")
     assert adjacency(graph) == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
-    assert graph.features.tolist() == [[1, 0.5], [2, 1.5], [3, 2.5]]
+    assert graph.feature_names == ("age", "height")
+    scaled = 1.349  # (x - median) / interquartile range, in units of a normal distribution
+    assert graph.features.numpy() == pytest.approx(np.array([[-scaled, -scaled], [0, 0], [scaled, scaled]]))
     assert graph.class_names == ("cat", "dog")
     assert graph.labels.tolist() == [1, 0, 1]
 
@@ -74,13 +76,15 @@ def test_a_pair_of_tables_is_a_graph(tmp_path):
 
 def test_columns_stand_in_any_order_and_have_several_names(read):
     edges = "weight,Dst,Src\n1,b,007\n1,7,b\n"
-    nodes = "age,class,height,Node_ID\n1,dog,0.5,007\n2,cat,1.5,b\n3,dog,2.5,7\n"
-    assert_is_the_example(read(edges, nodes))
+    nodes = "height,class,age,Node_ID\n0.5,dog,1,007\n1.5,cat,2,b\n2.5,dog,3,7\n"
+    with pytest.warns(HeterophilyWarning, match="edges.csv: edges have no weights and no features, so 'weight' will"):
+        assert_is_the_example(read(edges, nodes))
 
 
 def test_a_column_y_is_a_feature_where_there_is_a_label(read):
-    nodes = "id,x,y,label\n007,1,0.5,dog\nb,2,1.5,cat\n7,3,2.5,dog\n"
-    assert_is_the_example(read(nodes=nodes))
+    graph = read(nodes="id,x,y,label\n007,1,0.5,dog\nb,2,1.5,cat\n7,3,2.5,dog\n")
+    assert graph.feature_names == ("x", "y")
+    assert graph.class_names == ("cat", "dog")
 
 
 def test_an_edge_table_alone_names_the_nodes(tmp_path):
@@ -134,7 +138,7 @@ def test_a_split_column_is_the_given_split(read):
 @pytest.mark.parametrize(
     ("edges", "words"),
     [
-        ("source,end\n007,b\n", "edges.csv must have a column 'target' or .*, got 'source', 'end'; rename"),
+        ("source,end\n007,b\n", "edges.csv must have a column 'target' or .*, got 'source', 'end'; name .* target="),
         ("source,target\n007,x\nz,b\n", "has 2 nodes that are not in the node table, for example 'x', 'z'"),
         ("source,target\n7.0,b\n", "not in the node table, for example '7.0'"),
         ("source,target\n007,\n", "column 'target' has 1 empty ids"),
@@ -153,9 +157,6 @@ def test_a_wrong_edge_table_is_refused(read, edges, words):
         ("name,age\n007,1\n", "nodes.csv must have a column 'id' or 'node_id' or 'node', got 'name'"),
         ("id,age\n007,1\nb,2\n7,3\nb,4\n", "has node 'b' twice; remove one of them"),
         ("id,age,age\n007,1,1\nb,2,2\n7,3,3\n", "has column 'age' twice; remove one of them"),
-        ("id,age\n007,1\nb,old\n7,3\n", "column 'age' must contain numbers, got string; encode"),
-        ("id,age\n007,1\nb,\n7,3\n", "column 'age' is empty for node 'b' .1 such cells.; fill"),
-        ("id,age\n007,1\nb,nan\n7,3\n", "features must be finite, but node 1 has nan in column 0"),
         ("id,age\n007,1\n,2\n7,3\n", "column 'id' has 1 empty ids"),
         ("id,label,split\n007,a,train\nb,a,dev\n7,a,test\n", "train, val, test, or empty, got 'dev'"),
         ("id,label,split\n007,a,test\nb,a,\n7,a,\n", "split 'given' has no training nodes"),
@@ -186,4 +187,49 @@ def test_bytes_that_are_no_table_are_refused(tmp_path, name):
 def test_a_byte_order_mark_is_no_part_of_the_first_column(read):
     graph = read("\ufeffsource,target\n007,7\n", "\ufeffid,age\n007,1\n7,2\n")
     assert graph.node_ids == ("007", "7")
-    assert graph.features.tolist() == [[1], [2]]
+    assert graph.feature_names == ("age",)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_recognized(tmp_path, delimiter):
+    for name, text in (("edges", EDGES), ("nodes", NODES)):
+        (tmp_path / f"{name}.csv").write_text(text.replace(",", delimiter))
+    assert_is_the_example(Graph.from_files(tmp_path))
+
+
+def test_decimal_commas_are_recognized(tmp_path):
+    (tmp_path / "edges.csv").write_text(EDGES.replace(",", ";"))
+    (tmp_path / "nodes.csv").write_text(NODES.replace(",", ";").replace(".", ","))
+    assert_is_the_example(Graph.from_files(tmp_path))
+
+
+def test_quoted_cells_may_contain_delimiters_and_line_breaks(read):
+    graph = read(nodes='id,place\n007,"a, b"\nb,"c\nd"\n7,e\n')
+    assert graph.feature_names == ("place=a, b", "place=c\nd", "place=e")
+
+
+def test_text_and_gaps_are_features(read):
+    graph = read(nodes="id,age,pet\n007,1,dog\nb,old,\n7,,cat\n")
+    assert graph.feature_names == ("age=1", "age=old", "age: missing", "pet=cat", "pet=dog", "pet: missing")
+    assert graph.features.tolist() == [[1, 0, 0, 0, 1, 0], [0, 1, 0, 0, 0, 1], [0, 0, 1, 1, 0, 0]]
+
+
+def test_options_name_the_columns(tmp_path):
+    edges, nodes = tmp_path / "calls.csv", tmp_path / "people.csv"
+    edges.write_text("a,b\n1,2\n")
+    nodes.write_text("id,key,group,fold,x\n5,1,u,train,3\n6,2,v,test,4\n")
+    roles = Roles(source="a", target="b", id="key", label="group", split="fold", ignore=["id"])
+    graph = Graph.from_files(edges, nodes=nodes, roles=roles)
+    assert (graph.node_ids, graph.class_names, graph.feature_names) == (("1", "2"), ("u", "v"), ("x",))
+    assert graph.split("fold").test.tolist() == [1]
+    assert adjacency(graph) == [[0, 1], [0, 0]]
+
+
+def test_an_unknown_column_is_refused(read, tmp_path):
+    read()
+    with refused(f'unknown column of {tmp_path}/nodes.csv "labl"; did you mean "label"?'):
+        Graph.from_files(tmp_path, roles=Roles(label="labl"))
+
+
+def test_an_empty_split_column_is_no_split(read):
+    assert read(nodes="id,label,split\n007,a,\nb,a, \n7,b,nan\n").splits == {}

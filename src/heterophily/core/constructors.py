@@ -1,6 +1,6 @@
 """The constructors of `Graph` for files and for graphs of other libraries."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from heterophily.core.types import PathLike
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     import networkx as nx
     from torch_geometric.data import Data
 
+    from heterophily.core.columns import Frame
+    from heterophily.core.encoder import FeatureEncoder
+    from heterophily.core.frames import Roles
     from heterophily.core.graph import Graph
 
 
@@ -57,12 +60,85 @@ class Constructors:
         return from_scipy(adjacency, features, labels=labels)
 
     @classmethod
-    def from_files(cls, path: PathLike, *, nodes: PathLike | None = None) -> "Graph":
+    def from_frames(
+        cls,
+        nodes: "Frame | None",
+        edges: "Frame",
+        *,
+        id: str | None = None,
+        label: str | None = None,
+        split: str | None = None,
+        source: str | None = None,
+        target: str | None = None,
+        weight: str | None = None,
+        ignore: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+        numeric: Sequence[str] = (),
+        label_bins: int | None = None,
+        encoder: "FeatureEncoder | None" = None,
+        name: str = "graph",
+    ) -> "Graph":
+        """Create a graph from a table of nodes and a table of edges: pandas, polars, pyarrow, or dicts of columns.
+
+        Every column of the node table without another role is a feature. A `FeatureEncoder` infers its type and
+        encodes it: numbers, booleans, categories, dates, and free text, with missing values.
+
+        Parameters
+        ----------
+        nodes, edges
+            Tables with one row per node and per directed edge. Without nodes, the edges define them.
+        id, label, split
+            Columns of the node table. By default, columns named `id`, `label`, and `split`, or similar names.
+        source, target, weight
+            Columns of the edge table. Weights are not used yet.
+        ignore, categorical, numeric
+            Columns to drop, and columns whose type is not inferred.
+        label_bins
+            Number of classes of equal size into which a column of numbers is divided.
+        encoder
+            Encoder of the graph on which a model was fitted, if the graph is for predictions.
+        name
+            Name of the graph in reports.
+
+        Examples
+        --------
+        >>> from heterophily import Graph
+        >>> nodes = {"name": ["ann", "bob", "eve"], "role": ["user", "user", "bot"], "posts": [3, None, 250]}
+        >>> edges = {"source": ["ann", "eve"], "target": ["eve", "bob"]}
+        >>> graph = Graph.from_frames(nodes, edges, id="name", label="role")
+        >>> graph.feature_names, graph.class_names
+        (('posts', 'posts: missing'), ('bot', 'user'))
+        """
+        from heterophily.core.frames import Roles, graph_from_frames
+
+        roles = Roles(
+            id=id,
+            label=label,
+            split=split,
+            source=source,
+            target=target,
+            weight=weight,
+            ignore=ignore,
+            categorical=categorical,
+            numeric=numeric,
+            label_bins=label_bins,
+        )
+        return graph_from_frames(nodes, edges, roles, encoder=encoder, name=name)
+
+    @classmethod
+    def from_files(
+        cls,
+        path: PathLike,
+        *,
+        nodes: PathLike | None = None,
+        roles: "Roles | None" = None,
+        encoder: "FeatureEncoder | None" = None,
+    ) -> "Graph":
         r"""Read a graph from files.
 
         The path is a folder with ``edges.csv`` and ``nodes.csv``, an edge table, to which a table of `nodes`
         may belong, or an ``.npz``, ``.graphml``, or ``.safetensors`` file. Tables can also be ``.tsv`` or
-        ``.parquet`` files.
+        ``.parquet`` files. `roles` and `encoder` apply to tables, as in `from_frames`.
 
         Examples
         --------
@@ -75,7 +151,7 @@ class Constructors:
         """
         from heterophily.core.files import read_graph
 
-        return read_graph(path, nodes=nodes)
+        return read_graph(path, nodes=nodes, roles=roles, encoder=encoder)
 
     @classmethod
     def load(cls, path: PathLike, *, mmap: bool = False) -> "Graph":

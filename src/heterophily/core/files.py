@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 from zipfile import BadZipFile
 
 import numpy as np
@@ -19,12 +19,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.frames import Roles
 from heterophily.core.graph import PARTS, Graph, Split
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.core.split import splits_from_masks
 from heterophily.core.tables import SUFFIXES, read_tables
-from heterophily.core.types import Array, PathLike
+from heterophily.core.types import Array, JsonObject, PathLike
 from heterophily.core.validation import ARRAYS
 
 FORMAT = "heterophily-graph-1"
@@ -45,19 +47,25 @@ class _Facts(TypedDict):
     n_classes: int
     n_features: int
     class_names: Sequence[str] | None
+    class_values: NotRequired[Sequence[str] | Sequence[int] | None]
+    feature_names: NotRequired[Sequence[str] | None]
+    encoder: NotRequired[JsonObject | None]
     origins: dict[str, str]
     symmetric: bool
 
 
-def read_graph(path: PathLike, *, nodes: PathLike | None = None) -> Graph:
+def read_graph(
+    path: PathLike, *, nodes: PathLike | None = None, roles: Roles | None = None, encoder: FeatureEncoder | None = None
+) -> Graph:
     """Read a graph from a folder of tables, from tables, or from an npz, GraphML, or safetensors file."""
     source = Path(path)
     if not source.exists():
         raise HeterophilyError(f"there is no file or folder at {source}; check the path")
     if source.is_dir():
-        return read_tables(_table_in(source, "edges"), _table_in(source, "nodes"))
+        tables = _table_in(source, "edges"), _table_in(source, "nodes")
+        return read_tables(*tables, roles=roles, encoder=encoder)
     if source.suffix in SUFFIXES:
-        return read_tables(source, None if nodes is None else Path(nodes))
+        return read_tables(source, None if nodes is None else Path(nodes), roles=roles, encoder=encoder)
     readers = {".npz": read_npz, ".graphml": read_graphml, ".safetensors": load_graph}
     if source.suffix not in readers:
         raise HeterophilyError(
@@ -130,6 +138,9 @@ def save_graph(graph: Graph, path: PathLike) -> Path:
         "n_classes": graph.n_classes,
         "n_features": graph.n_features,
         "class_names": graph.class_names,
+        "class_values": graph.class_values,
+        "feature_names": graph.feature_names,
+        "encoder": None if graph.encoder is None else graph.encoder.to_dict(),
         "origins": {name: split.origin for name, split in graph.splits.items()},
         "symmetric": graph.symmetric is graph.adjacency,
     }
@@ -196,12 +207,23 @@ def _graph_of(tensors: dict[str, Tensor], facts: _Facts, *, mmap: bool) -> Graph
             "name": facts["name"],
             "node_ids": None if ids is None else tuple(json.loads(ids.numpy().tobytes())),
             "class_names": None if class_names is None else tuple(class_names),
+            **_column_facts(facts),
         },
         check=() if mmap else ARRAYS,
     )
     if mmap and facts.get("symmetric"):
         graph.__dict__["symmetric"] = graph.adjacency
     return graph
+
+
+def _column_facts(facts: _Facts) -> dict[str, object]:
+    """Return the facts about tables. Graphs that were saved by earlier versions have none."""
+    values, names, encoder = facts.get("class_values"), facts.get("feature_names"), facts.get("encoder")
+    return {
+        "class_values": None if values is None else tuple(values),
+        "feature_names": None if names is None else tuple(names),
+        "encoder": None if encoder is None else FeatureEncoder.from_dict(encoder),
+    }
 
 
 def _pattern(tensors: dict[str, Tensor], key: str, n_columns: int) -> Pattern:

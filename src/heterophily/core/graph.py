@@ -39,9 +39,12 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
     from torch_geometric.data import Data
 
-__all__ = ["PARTS", "Features", "Graph", "Split"]
+    from heterophily.core.encoder import FeatureEncoder
+
+__all__ = ["PARTS", "ClassValues", "Features", "Graph", "Split"]
 
 Features = Tensor | Matrix
+ClassValues = tuple[str, ...] | tuple[int, ...] | tuple[bool, ...]
 T = TypeVar("T")
 
 
@@ -57,8 +60,10 @@ class Graph(Constructors):
         Class numbers, (N,) int64, with -1 for unknown labels, and the number of classes K.
     splits, name
         Splits by name, and the name of the graph in reports and error messages.
-    node_ids, class_names
-        Names of the nodes and of the classes, if they have any.
+    node_ids, class_names, class_values
+        Names of the nodes and of the classes, if they have any, and the classes as in the user's table.
+    feature_names, encoder
+        Names of the features, and the encoder that computed them from the columns of a table.
 
     Examples
     --------
@@ -77,6 +82,9 @@ class Graph(Constructors):
     name: str = "graph"
     node_ids: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
+    class_values: ClassValues | None = None
+    feature_names: tuple[str, ...] | None = None
+    encoder: "FeatureEncoder | None" = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
@@ -224,6 +232,8 @@ class Graph(Constructors):
         """Return a copy with some fields changed. Only the changed fields are validated."""
         if unknown := changes.keys() - self._fields.keys():
             raise TypeError(f"a graph has no field {', '.join(sorted(unknown))}")
+        if "features" in changes and cast("Tensor", changes["features"]).shape[1] != self.n_features:
+            changes = {"feature_names": None, "encoder": None, **changes}
         return Graph._from_validated({**self._fields, **changes}, check=changes)
 
     @classmethod

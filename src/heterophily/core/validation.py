@@ -35,7 +35,9 @@ def check_graph(graph: "Graph", *, changed: Collection[str] = ARRAYS) -> None:
     for what, length in (("features", graph.features.shape[0]), ("labels", len(graph.labels))):
         if length != n:
             raise HeterophilyError(f"{what} must have one row per node ({n}), got {length} rows")
-    for kind, names, size in (("node_ids", graph.node_ids, n), ("class_names", graph.class_names, graph.n_classes)):
+    k, f = graph.n_classes, graph.features.shape[1]
+    named = {"node_ids": n, "class_names": k, "class_values": k, "feature_names": f}
+    for kind, names, size in ((kind, getattr(graph, kind), size) for kind, size in named.items()):
         if names is not None and len(names) != size:
             raise HeterophilyError(f"{kind} must have {size} names, got {len(names)}")
     if "adjacency" in changed:

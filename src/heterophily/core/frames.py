@@ -1,0 +1,313 @@
+"""Graphs from two tables in memory: edges (source, target) and nodes (id, label, split, and features).
+
+Columns are found by name, in any order. Every column of the node table without another role is a feature, which a
+`FeatureEncoder` encodes. Ids are compared as text, so 7 and "7" are equal, but "007" and "7" are not. A missing label
+is unknown. Rows of the edge table are directed edges.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heterophily.core.columns import Frame, as_arrow, as_numbers, as_text, is_text
+from heterophily.core.encoder import FeatureEncoder
+from heterophily.core.errors import HeterophilyError, HeterophilyWarning, unknown_name
+from heterophily.core.graph import PARTS, ClassValues, Graph, Split
+from heterophily.core.sparse import Pattern
+from heterophily.core.types import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import scipy.sparse as sp
+
+SOURCES = ("source", "src", "from", "u")
+TARGETS = ("target", "dst", "to", "v")
+IDS = ("id", "node_id", "node")
+LABELS = ("label", "class", "y")
+SPLITS = ("split",)
+MISSING = ("", "na", "n/a", "nan", "null", "none", "<na>", "#n/a")
+PART_NAMES = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
+MAX_FLOAT_CLASSES = 20  # a column with more fractions is a quantity, not a class
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles:
+    """The columns with a role, and the treatment of the other columns of the node table.
+
+    A role that is None is filled by the first column with a usual name, such as `source` or `src`.
+    """
+
+    source: str | None = None
+    target: str | None = None
+    weight: str | None = None
+    id: str | None = None
+    label: str | None = None
+    split: str | None = None
+    ignore: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    numeric: Sequence[str] = ()
+    label_bins: int | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table and the name that error messages use for it."""
+
+    data: "pa.Table"
+    name: str
+    saved: Mapping[str, str]  # the roles in the table on which an encoder was fitted
+
+    def find(self, role: str, given: str | None, names: Sequence[str]) -> str | None:
+        """Return the given column, or else the saved one, or else the first of the usual names, or else None."""
+        columns: list[str] = self.data.column_names
+        if given is not None and given not in columns:
+            raise unknown_name(f"column of {self.name}", given, columns)
+        if given is not None or self.saved.get(role) in columns:
+            return given or self.saved[role]
+        spelling = {column.lower(): column for column in columns}
+        return next((spelling[name] for name in names if name in spelling), None)
+
+    def require(self, role: str, given: str | None, names: Sequence[str]) -> str:
+        """Return a column as `find` does, or raise an error."""
+        column = self.find(role, given, names)
+        if column is None:
+            columns = ", ".join(map(repr, self.data.column_names[:8]))
+            raise HeterophilyError(
+                f"{self.name} must have a column {' or '.join(map(repr, names))}, got {columns}; "
+                f"name the column with {role}=... in Python or --{role} on the command line"
+            )
+        return column
+
+    def ids(self, column: str) -> "pa.Array":
+        """Return a column of ids as text, and raise an error if one is empty."""
+        import pyarrow as pa
+
+        ids = self.data[column].combine_chunks().cast(pa.string())
+        if ids.null_count:
+            raise HeterophilyError(f"{self.name}: column {column!r} has {ids.null_count} empty ids; fill them in")
+        return ids
+
+
+def graph_from_frames(
+    nodes: "Frame | None",
+    edges: Frame,
+    roles: Roles,
+    *,
+    encoder: FeatureEncoder | None = None,
+    name: str = "graph",
+    table_names: tuple[str, str] = ("the node table", "the edge table"),
+) -> Graph:
+    """Create a graph from a node table and an edge table; see `Graph.from_frames`."""
+    saved = {} if encoder is None else encoder.roles_
+    edge_table = Table(as_arrow(edges), table_names[1], saved)
+    ends = {
+        "source": edge_table.require("source", roles.source, SOURCES),
+        "target": edge_table.require("target", roles.target, TARGETS),
+    }
+    _report_unused(edge_table, list(ends.values()), roles.weight)
+    end_ids = [edge_table.ids(column) for column in ends.values()]
+    if nodes is None:
+        ids = sorted({*end_ids[0].to_pylist(), *end_ids[1].to_pylist()})
+        return Graph.from_edges(_pairs(end_ids, ids, edge_table.name), n_nodes=len(ids), node_ids=ids, name=name)
+    attributes, used = _read_nodes(Table(as_arrow(nodes), table_names[0], saved), roles, encoder)
+    if attributes.encoder is not None and encoder is None:
+        attributes.encoder.roles_ = ends | used
+    pairs = _pairs(end_ids, attributes.node_ids or (), edge_table.name)
+    adjacency = Pattern.from_edges(pairs[:, 0], pairs[:, 1], shape=(attributes.n_nodes, attributes.n_nodes))
+    return attributes.replace(adjacency=adjacency, name=name)
+
+
+def _read_nodes(table: Table, roles: Roles, encoder: FeatureEncoder | None) -> tuple[Graph, dict[str, str]]:
+    """Return a graph without edges, and the columns of the table that have a role."""
+    found = {
+        "id": table.require("id", roles.id, IDS),
+        "label": table.find("label", roles.label, LABELS),
+        "split": table.find("split", roles.split, SPLITS),
+    }
+    used = {role: column for role, column in found.items() if column is not None}
+    ids = _unique(table.ids(used["id"]), table.name)
+    parts = _parts(table, found["split"])
+    labels, names, values = _labels(table, found["label"], roles.label_bins, parts, strict=encoder is None)
+    features, fitted = _features(table, set(used.values()), roles, encoder)
+    has_features = features.shape[1] > 0
+    graph = Graph.from_edges(
+        [],
+        features if has_features else None,
+        labels=labels,
+        n_nodes=len(ids),
+        n_classes=len(names),
+        splits={} if parts is None else {roles.split or "given": Split.from_nodes(*parts)},
+        node_ids=ids,
+        class_names=names,
+    )
+    columns = {"encoder": fitted, "feature_names": fitted.feature_names} if has_features else {}
+    return graph.replace(class_values=values, **columns), used
+
+
+def _features(
+    table: Table, taken: set[str], roles: Roles, encoder: FeatureEncoder | None
+) -> "tuple[FloatArray | sp.csr_array, FeatureEncoder]":
+    others = table.data.select([column for column in table.data.column_names if column not in taken])
+    if encoder is None:
+        encoder = FeatureEncoder(ignore=roles.ignore, categorical=roles.categorical, numeric=roles.numeric)
+        features = encoder.fit_transform(others)
+        _report_dropped(encoder)
+    else:
+        features = encoder.transform(others)
+        _report_new(encoder, others.column_names)
+    return features, encoder
+
+
+def _report_unused(edges: Table, used: Sequence[str], weight: str | None) -> None:
+    edges.find("weight", weight, ())
+    unused = [column for column in edges.data.column_names if column not in used]
+    if unused:
+        columns = ", ".join(map(repr, unused))
+        warnings.warn(
+            f"{edges.name}: edges have no weights and no features, so {columns} will not be used",
+            HeterophilyWarning,
+            stacklevel=4,
+        )
+
+
+def _report_dropped(encoder: FeatureEncoder) -> None:
+    dropped = [repr(column.name) for column in encoder.columns_ if column.type in ("id", "nested")]
+    if dropped:
+        message = f"{', '.join(dropped)} will not be used, like identifiers; to keep a column, name it in categorical"
+        warnings.warn(message, HeterophilyWarning, stacklevel=5)
+
+
+def _report_new(encoder: FeatureEncoder, columns: Sequence[str]) -> None:
+    known = {column.name for column in encoder.columns_} | set(encoder.roles_.values())
+    unknown = [repr(name) for name in columns if name not in known]
+    if unknown:
+        message = f"{', '.join(unknown)} will not be used: the encoder was fitted without these columns"
+        warnings.warn(message, HeterophilyWarning, stacklevel=5)
+
+
+def _unique(ids: "pa.Array", table: str) -> list[str]:
+    import pyarrow.compute as pc
+
+    counted = pc.value_counts(ids)
+    repeated = counted.field("values").filter(pc.greater(counted.field("counts"), 1))
+    if len(repeated):
+        raise HeterophilyError(f"{table} has node {repeated[0].as_py()!r} twice; remove one of them")
+    return ids.to_pylist()
+
+
+def _pairs(ends: "Sequence[pa.Array]", ids: Sequence[str], table: str) -> IntArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known = pa.array(ids, pa.string())
+    numbers = [pc.index_in(end, value_set=known) for end in ends]
+    unknown = sorted(
+        {name for end, n in zip(ends, numbers, strict=True) for name in end.filter(n.is_null()).to_pylist()}
+    )
+    if unknown:
+        raise HeterophilyError(
+            f"{table} has {len(unknown)} nodes that are not in the node table, for example "
+            f"{', '.join(map(repr, unknown[:3]))}; add them to it or remove their edges"
+        )
+    return np.stack([n.to_numpy(zero_copy_only=False).astype(np.int64) for n in numbers], axis=1)
+
+
+def _parts(table: Table, column: str | None) -> list[BoolArray] | None:
+    """Return the masks of train, val, and test, or None if there is no column or it is empty."""
+    import pyarrow.compute as pc
+
+    if column is None:
+        return None
+    text = pc.utf8_lower(as_text(table.data[column], MISSING))
+    wrong = sorted(set(pc.unique(text.drop_null()).to_pylist()) - PART_NAMES.keys())
+    if wrong:
+        raise HeterophilyError(
+            f"{table.name}: {column} must be train, val, test, or empty, got {wrong[0]!r}; correct or ignore the column"
+        )
+    if text.null_count == len(text):
+        return None
+    names = np.array([PART_NAMES.get(part, "") for part in text.to_pylist()])
+    return [names == part for part in PARTS]
+
+
+def encode_classes(names: Sequence[str | None]) -> tuple[IntArray, list[str]]:
+    """Number the class names, numbers in numeric order. A missing name becomes -1."""
+    import pyarrow as pa
+
+    return _encode_text(as_text(pa.chunked_array([pa.array(names, pa.string())]), MISSING))
+
+
+def _encode_text(text: "pa.Array") -> tuple[IntArray, list[str]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    classes = sorted(pc.unique(text.drop_null()).to_pylist(), key=_natural)
+    codes = pc.index_in(text, value_set=pa.array(classes, pa.string())).fill_null(-1)
+    return codes.to_numpy(zero_copy_only=False).astype(np.int64), classes
+
+
+def _natural(name: str) -> tuple[bool, float, str]:
+    try:
+        return False, float(name), name
+    except ValueError:
+        return True, 0.0, name
+
+
+def _labels(
+    table: Table, column: str | None, bins: int | None, parts: Sequence[BoolArray] | None, *, strict: bool
+) -> tuple[IntArray, list[str], ClassValues | None]:
+    """Return class numbers, class names, and classes as in the table: text, integers, or booleans.
+
+    If not `strict`, which is for predictions, a column of fractions means that the labels are unknown.
+    """
+    import pyarrow as pa
+
+    unknown = np.full(table.data.num_rows, -1)
+    if column is None:
+        return unknown, [], None
+    values = table.data[column]
+    text = as_text(values, MISSING)
+    if bins is not None:
+        return *_bin_labels(table, column, bins, parts), None
+    if n_fractions := _count_fractions(values, text):
+        if not strict:
+            return unknown, [], None
+        raise HeterophilyError(
+            f"{table.name}: column {column!r} has {n_fractions} different fractions, but classes were expected; this "
+            "is a regression problem, which label_bins=3 or --label-bins 3 turns into three classes of equal size"
+        )
+    codes, names = _encode_text(text)
+    if pa.types.is_boolean(values.type):
+        return codes, names, tuple(name == "true" for name in names)
+    if is_text(values) or not all(float(name).is_integer() for name in names):
+        return codes, names, tuple(names)
+    return codes, names, tuple(int(float(name)) for name in names)
+
+
+def _count_fractions(values: "pa.ChunkedArray", text: "pa.Array") -> int:
+    """Return the number of different values if they are too many fractions to be classes, and 0 otherwise."""
+    numbers = as_numbers(values)
+    present = np.unique(numbers[np.isfinite(numbers)])
+    all_numbers = np.isfinite(numbers).sum() == len(text) - text.null_count
+    is_quantity = all_numbers and len(present) > MAX_FLOAT_CLASSES and (present != np.round(present)).any()
+    return len(present) if is_quantity else 0
+
+
+def _bin_labels(table: Table, column: str, bins: int, parts: Sequence[BoolArray] | None) -> tuple[IntArray, list[str]]:
+    """Divide numbers into bins of equal size among the training nodes, or among all nodes without a split."""
+    numbers = as_numbers(table.data[column])
+    visible = numbers if parts is None else numbers[parts[0]]
+    visible = visible[np.isfinite(visible)]
+    if bins < 2 or len(visible) < bins:
+        raise HeterophilyError(
+            f"label_bins must be between 2 and the number of labeled training nodes ({len(visible)}), got {bins}"
+        )
+    edges = np.unique(np.quantile(visible, np.linspace(0, 1, bins + 1)[1:-1]))
+    texts = [f"{edge:g}" for edge in edges]
+    middle = [f"{low} to {high}" for low, high in pairwise(texts)]
+    codes = np.where(np.isfinite(numbers), np.searchsorted(edges, numbers), -1)
+    return codes.astype(np.int64), [f"up to {texts[0]}", *middle, f"above {texts[-1]}"]
