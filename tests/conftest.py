@@ -92,3 +92,14 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
     monkeypatch.setitem(CATALOG, "tiny", row)
     return row
+
+
+@pytest.fixture
+def fraud_graph():
+    """600 accounts, 5 % of them fraud; random edges; one informative column and seven columns of noise."""
+    rng = np.random.default_rng(7)
+    labels = (np.arange(600) < 30).astype(int)
+    features = rng.normal(size=(600, 8))
+    features[:, 0] += 2.0 * labels
+    edges = rng.integers(600, size=(1800, 2))
+    return Graph.from_edges(edges, features, labels=labels, class_names=("honest", "fraud"), name="accounts")

@@ -135,3 +135,12 @@ def test_the_official_splits_have_the_papers_sizes_and_partition_the_nodes(name)
     assert [sizes(split) for split in splits.values()] == [SIZES[name]] * 10
     assert all(everyone(split) == list(range(n)) for split in splits.values())
     assert len({tuple(split.train.tolist()) for split in splits.values()}) == 10
+
+
+def test_stratified_splits_have_all_classes_in_the_same_shares():
+    graph = nodes(np.repeat([0, 1, 2, 3], [100, 50, 3, 2]))
+    for split in random_splits(graph, count=3, stratify=True).values():
+        assert everyone(split) == list(range(155))
+        counts = [torch.bincount(graph.labels[split.parts[part]], minlength=4).tolist() for part in PARTS]
+        assert counts == [[48, 24, 1, 1], [31, 16, 1, 1], [21, 10, 1, 0]]
+    assert not equal(*random_splits(graph, count=2, stratify=True).values())

@@ -58,3 +58,25 @@ def test_a_state_that_changed_its_shape_is_copied_anew():
     module.memory = torch.zeros(3)
     best.update(0.6, 1, module)
     assert best.state["memory"].shape == (3,)
+
+
+def test_a_tie_break_decides_between_equal_scores_without_extending_the_patience():
+    best = EarlyStopping(patience=3)
+    epochs = [(0.5, -1.0), (0.5, -0.8), (0.5, -0.9), (0.4, -0.1), (0.5, -0.7)]
+    better = [best.update(s, e, network(0.0), tie_break=t) for e, (s, t) in enumerate(epochs)]
+    assert better == [True, True, False, False, True]
+    assert (best.epoch, best.score, best.should_stop) == (4, 0.5, True)
+
+
+def test_epochs_of_the_warm_up_replace_earlier_ones():
+    best = EarlyStopping(patience=10, warm_up=2)
+    better = [best.update(s, e, network(0.0)) for e, s in enumerate([0.9, 0.5, 0.3, 0.2, 0.4])]
+    assert better == [True, True, True, False, True]
+    assert (best.epoch, best.score) == (4, 0.4)
+
+
+def test_a_score_that_is_not_a_number_is_worse_than_any_other():
+    best, nan = EarlyStopping(patience=10), float("nan")
+    better = [best.update(s, e, network(0.0)) for e, s in enumerate([nan, nan, 0.1, nan])]
+    assert better == [True, False, True, False]
+    assert best.score == 0.1

@@ -8,6 +8,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import NPZ_ERRORS, load_npz
 from heterophily.core.graph import PARTS, Graph, Split
 from heterophily.core.split import splits_from_masks
+from heterophily.core.types import IntArray
 
 TRAIN, VAL = 0.48, 0.32  # fractions of the labeled nodes; the remaining fifth is the test set
 N_SPLITS = 10
@@ -30,17 +31,43 @@ def official_splits(path: Path, n_nodes: int) -> dict[str, Split]:
     return splits_from_masks(masks, origin="official")
 
 
-def draw_split(graph: Graph, seed: int) -> Split:
-    """Draw a random 48/32/20 split of the labeled nodes, without stratification."""
+def draw_split(graph: Graph, seed: int, *, stratify: bool = False) -> Split:
+    """Draw a random 48/32/20 split of the labeled nodes, by default without stratification."""
     nodes = graph.labeled.nonzero().squeeze(1).cpu().numpy()
     if len(nodes) < 5:
         raise HeterophilyError(f"a 48/32/20 split requires at least 5 labeled nodes, but {graph.name} has {len(nodes)}")
-    shuffled = np.random.default_rng(seed).permutation(nodes)
-    cuts = [int(TRAIN * len(nodes)), int(TRAIN * len(nodes)) + int(VAL * len(nodes))]
+    generator, n_train, n_val = np.random.default_rng(seed), int(TRAIN * len(nodes)), int(VAL * len(nodes))
+    if stratify:
+        labels = graph.labels.cpu().numpy()
+        rest, val = hold_out(nodes, labels, n_val, generator)
+        train, test = hold_out(rest, labels, len(nodes) - n_train - n_val, generator)
+        return Split.from_nodes(train, val, test, origin=f"random and stratified, seed {seed}")
+    shuffled = generator.permutation(nodes)
+    cuts = [n_train, n_train + n_val]
     return Split.from_nodes(*np.split(shuffled, cuts), origin=f"random, seed {seed}")
 
 
-def random_splits(graph: Graph, *, seed: int = 0, count: int = N_SPLITS) -> dict[str, Split]:
+def hold_out(
+    nodes: IntArray, labels: IntArray, count: int, generator: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Hold out about `count` nodes at random, from each class in proportion. Return the rest and these nodes.
+
+    At least one node of each class with several nodes is held out, and at least one is not.
+    """
+    shuffled = generator.permutation(nodes)
+    classes, sizes = np.unique(labels[shuffled], return_counts=True)
+    quotas = count * sizes / sizes.sum()
+    counts = np.maximum(quotas.astype(int), np.minimum(1, sizes - 1))
+    if not counts.any():  # one node per class
+        return shuffled[count:], shuffled[:count]
+    by_remainder = np.argsort(counts - quotas, kind="stable")
+    has_room = by_remainder[(counts < sizes - 1)[by_remainder]]
+    counts[has_room[: max(0, count - int(counts.sum()))]] += 1
+    held = np.concatenate([shuffled[labels[shuffled] == k][:n] for k, n in zip(classes, counts, strict=True)])
+    return np.setdiff1d(nodes, held), held
+
+
+def random_splits(graph: Graph, *, seed: int = 0, count: int = N_SPLITS, stratify: bool = False) -> dict[str, Split]:
     """Draw random 48/32/20 splits of the labeled nodes.
 
     Parameters
@@ -49,6 +76,10 @@ def random_splits(graph: Graph, *, seed: int = 0, count: int = N_SPLITS) -> dict
         Graph with at least five labeled nodes.
     seed
         Seed of the first split; split i uses ``seed + i``.
+    count
+        Number of splits.
+    stratify
+        Whether all classes have the same shares in each part. The datasets of the paper are split without.
 
     Returns
     -------
@@ -61,4 +92,4 @@ def random_splits(graph: Graph, *, seed: int = 0, count: int = N_SPLITS) -> dict
     >>> {name: len(split.train) for name, split in splits.items()}
     {'0': 862, '1': 862}
     """
-    return {str(i): draw_split(graph, seed + i) for i in range(count)}
+    return {str(i): draw_split(graph, seed + i, stratify=stratify) for i in range(count)}

@@ -130,7 +130,7 @@ def search(
     if trials < 1 or workers < 1:
         raise HeterophilyError(f"trials and workers must be positive, got {trials} and {workers}")
     target = None if write is None else Path(write)
-    graph = graph if graph.splits else graph.replace(splits=random_splits(graph))
+    graph = graph if graph.splits else graph.replace(splits=random_splits(graph, stratify=True))
     names = parse_splits(graph, splits) if splits else list(graph.splits)[:N_SPLITS]
     problem = make_problem(model, {}, settings or {})
     _check_target(problem, target)

@@ -41,10 +41,17 @@ class Scoring:
     requires: "Callable[[Tensor, int], str]" = _no_requirement  # unmet requirement of labels, if any
     is_share: bool = True  # whether it is between 0 and 1 and shown in percent
     has_positive: bool = False  # whether the score of two classes depends on which one is positive
+    positive: int | None = None  # the positive one of two classes; None for class 1
 
     def __call__(self, logits: "Tensor", labels: "Tensor", nodes: "Tensor") -> float:
         """Score some nodes, given logits (N, K) and labels (N,) of all nodes."""
-        return self.function(logits[nodes], labels[nodes])
+        return self.score(logits[nodes], labels[nodes])
+
+    def score(self, logits: "Tensor", labels: "Tensor") -> float:
+        """Score nodes, given their logits (n, K) and labels (n,)."""
+        if self.has_positive and self.positive == 0:
+            return self.function(logits.flip(1), 1 - labels)
+        return self.function(logits, labels)
 
     def check(self, labels: "Tensor", n_classes: int) -> None:
         """Raise an error if the scoring is not defined for these labels."""
@@ -53,16 +60,16 @@ class Scoring:
                 f"scoring {self.name!r} requires {unmet}; use another one such as {DEFAULT_SCORING.name!r}"
             )
 
-    def with_positive(self, positive: int) -> "Scoring":
-        """Return the scoring of two classes for which the given one is positive, instead of class 1."""
-        if positive == 1 or not self.has_positive:
+    def with_positive(self, labels: "Tensor", n_classes: int) -> "Scoring":
+        """Return the scoring with the rarer of two classes as the positive one, unless one was chosen."""
+        if n_classes != 2 or self.positive is not None:
             return self
-        return replace(self, function=partial(_swap_classes, self.function))
+        return replace(self, positive=rarer_class(labels))
 
 
 # A function (y_true, y_proba) -> float, or a scorer of scikit-learn, (estimator, X, y_true) -> float.
 Scorer: TypeAlias = Callable[..., float]
-ScoringLike: TypeAlias = "str | Scoring | Scorer"
+ScoringLike: TypeAlias = str | Scoring | Scorer
 
 
 def _accuracy(logits: "Tensor", labels: "Tensor") -> float:
@@ -116,15 +123,12 @@ def _neg_log_loss(logits: "Tensor", labels: "Tensor") -> float:
     return float(logits.double().log_softmax(dim=1).gather(1, labels[:, None]).mean())
 
 
-def _swap_classes(function: "Callable[[Tensor, Tensor], float]", logits: "Tensor", labels: "Tensor") -> float:
-    return function(logits.flip(1), 1 - labels)
-
-
 def _two_classes(labels: "Tensor", n_classes: int) -> str:
     return "" if len(labels.unique()) > 1 else "nodes of at least two classes"
 
 
 accuracy = Scoring("accuracy", "accuracy", _accuracy)
+neg_log_loss = Scoring("neg_log_loss", "negative log loss", _neg_log_loss, is_share=False)
 SCORINGS = {
     scoring.name: scoring
     for scoring in (
@@ -133,7 +137,7 @@ SCORINGS = {
         Scoring("f1_macro", "macro-F1", _f1_macro),
         Scoring("roc_auc", "ROC AUC", _roc_auc, _two_classes),
         Scoring("average_precision", "average precision", _average_precision, _two_classes, has_positive=True),
-        Scoring("neg_log_loss", "negative log loss", _neg_log_loss, is_share=False),
+        neg_log_loss,
     )
 }
 DEFAULT_SCORING = accuracy
@@ -223,10 +227,19 @@ def renamed_scores(scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[
 def all_scores(
     logits: "Tensor", labels: "Tensor", nodes: "Tensor", *, scoring: Scoring = DEFAULT_SCORING
 ) -> dict[str, float]:
-    """Return all scores that are defined for these nodes, by name. Without nodes, there are none."""
+    """Return all scores that are defined for these nodes, by name. Without nodes, there are none.
+
+    They include that of `scoring`, and its positive class applies to all of them.
+    """
     if not len(nodes):
         return {}
     n_classes, truth = logits.shape[1], labels[nodes]
-    scorings = {**SCORINGS, scoring.name: scoring}
+    scorings = {name: replace(each, positive=scoring.positive) for name, each in SCORINGS.items()}
+    scorings[scoring.name] = scoring
     defined = (each for each in scorings.values() if not each.requires(truth, n_classes))
     return {each.name: each(logits, labels, nodes) for each in defined}
+
+
+def rarer_class(labels: "Tensor") -> int:
+    """Return the rarer one of two classes, or class 1 if both have the same number of nodes."""
+    return int((labels == 0).sum() < (labels == 1).sum()) ^ 1

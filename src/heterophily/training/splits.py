@@ -4,6 +4,7 @@ import numpy as np
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
+from heterophily.data.splits import hold_out
 
 VALIDATION_FRACTION = 0.25  # of the training nodes, if a split has no validation nodes
 
@@ -23,15 +24,16 @@ def resolve_split(graph: Graph, split: str | Split | None) -> Split:
 
 
 def with_validation(graph: Graph, split: Split, *, seed: int) -> Split:
-    """Return a split with validation nodes: if there are none, a quarter of the training nodes."""
+    """Return a split with validation nodes: if there are none, a quarter of the training nodes of each class."""
     if len(split.val):
         return split
-    order = np.random.default_rng(seed).permutation(split.train.cpu().numpy())
-    count = max(1, int(VALIDATION_FRACTION * len(order)))
-    if len(order) < 2:
+    nodes = split.train.cpu().numpy()
+    if len(nodes) < 2:
         raise HeterophilyError(
-            f"{graph.name} has {len(order)} labeled node for training; training requires at least two, "
+            f"{graph.name} has {len(nodes)} labeled node for training; training requires at least two, "
             "one of them for validation"
         )
-    origin = f"{split.origin}, {count} held out for validation"
-    return Split.from_nodes(order[count:], order[:count], split.test, origin=origin)
+    count = max(1, int(VALIDATION_FRACTION * len(nodes)))
+    train, val = hold_out(nodes, graph.labels.cpu().numpy(), count, np.random.default_rng(seed))
+    origin = f"{split.origin}, {len(val)} held out for validation"
+    return Split.from_nodes(train, val, split.test, origin=origin)

@@ -1,5 +1,6 @@
 """Early stopping on a validation score: only strict improvements count, and the best state is copied."""
 
+import math
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -15,15 +16,21 @@ class EarlyStopping:
     epoch: int = -1
     epochs_without_improvement: int = 0
     state: dict[str, Tensor] = field(default_factory=dict)
+    warm_up: int = 0  # epochs up to this one are better than those before them, whatever their score
+    tie_break: float = float("-inf")  # decides between epochs of equal score, higher is better
 
-    def update(self, score: float, epoch: int, network: Module) -> bool:
-        """Record an epoch. Return True if it is strictly better than all previous ones."""
-        if self.epoch >= 0 and not score > self.score:
-            self.epochs_without_improvement += 1
-            return False
-        self.score, self.epoch, self.epochs_without_improvement = score, epoch, 0
-        self._copy(network)
-        return True
+    def update(self, score: float, epoch: int, network: Module, *, tie_break: float = float("-inf")) -> bool:
+        """Record an epoch. Return True if it is strictly better than all previous ones.
+
+        An epoch that is better only by `tie_break` does not extend the patience.
+        """
+        higher = score > self.score or epoch <= self.warm_up or (math.isnan(self.score) and not math.isnan(score))
+        better = higher or (score == self.score and tie_break > self.tie_break)
+        self.epochs_without_improvement = 0 if higher else self.epochs_without_improvement + 1
+        if better:
+            self.score, self.epoch, self.tie_break = score, epoch, tie_break
+            self._copy(network)
+        return better
 
     def _copy(self, network: Module) -> None:
         # Reuse the tensors of the last copy, because improvements are frequent at the start.

@@ -27,12 +27,13 @@ from heterophily.models.building import build
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from heterophily.training.class_weight import ClassWeight, make_class_weights
 from heterophily.training.result import History, TrainingResult
-from heterophily.training.scoring import DEFAULT_SCORING, ScoringLike, all_scores, find_scoring
+from heterophily.training.scoring import DEFAULT_SCORING, ScoringLike, all_scores, find_scoring, neg_log_loss
 from heterophily.training.seeds import seed_everything
 from heterophily.training.steps import FullBatch, MiniBatch, check_batchable
 from heterophily.training.stopping import EarlyStopping
 
 CHECKPOINT_SECONDS = 30.0
+WARM_UP = 5  # epochs without early stopping if the scoring is not accuracy: first ranks are mostly random
 # Called with epoch, network, and logits after validation has improved and the states have been updated.
 ImprovementCallback = Callable[[int, Network, Tensor], None]
 # Called with epoch and validation score after every epoch. If it returns True, the run is paused.
@@ -107,10 +108,12 @@ class Trainer:
         self._place(graph, split, device if batch_size is None else torch.device("cpu"))
         weights = make_class_weights(class_weight, self.training_graph, self.nodes["train"])
         network.class_weights = None if weights is None else weights.to(device)
-        self.scoring = find_scoring(scoring)
-        self.scoring.check(self.graph.labels[self.nodes["val"]], graph.n_classes)
+        self.scoring = find_scoring(scoring).with_positive(self.training_graph.labels, graph.n_classes)
+        self.scoring.check(self.training_graph.labels[self.nodes["val"]], graph.n_classes)
         self.history = History(self.scoring.name)
-        self.stopping = EarlyStopping(self.method.patience)
+        # The rules of the paper's benchmark: only accuracy counts, from the first epoch.
+        self._is_usual = self.scoring.name == DEFAULT_SCORING.name
+        self.stopping = EarlyStopping(self.method.patience, warm_up=0 if self._is_usual else WARM_UP)
         self.step = self._make_step(batch_size, neighbors)
 
     def _place(self, graph: Graph, split: Split, place: torch.device) -> None:
@@ -140,7 +143,7 @@ class Trainer:
             "nodes": [self.nodes[part].tolist() for part in ("train", "val")],
             "seed": self.seed,
             "class_weight": None if weights is None else weights.tolist(),
-            "scoring": self.scoring.name,
+            "scoring": [self.scoring.name, self.scoring.positive],
         }
         return digest({**facts, **self.step.facts})
 
@@ -177,14 +180,19 @@ class Trainer:
         loss, training_logits = self.step.train_epoch(epoch)
         self.network.eval()
         logits = self.step.evaluate()
-        score = self.scoring(logits, self.training_graph.labels, self.nodes["val"])
-        if self.stopping.update(score, epoch, self.network):
+        score, tie_break = self._validate(logits)
+        if self.stopping.update(score, epoch, self.network, tie_break=tie_break):
             self.network.update_states(self.training_graph, logits, training_logits=training_logits)
             if self.on_improvement is not None:
                 self.on_improvement(epoch, self.network, logits)
         self.history.loss.append(loss)
         self.history.val_scores.append(score)
         self.history.seconds.append(time.perf_counter() - start)
+
+    def _validate(self, logits: Tensor) -> tuple[float, float]:
+        """Return the validation score, and the negative validation loss, which decides between equal scores."""
+        arguments = logits, self.training_graph.labels, self.nodes["val"]
+        return self.scoring(*arguments), 0.0 if self._is_usual else neg_log_loss(*arguments)
 
     def _resume(self, checkpoint: Path | None) -> int:
         """Restore a checkpoint if there is one. Return the first epoch to run."""

@@ -63,7 +63,7 @@ class _Score:
             list(self.logits[used][:, nodes]), weights[used] / weights.sum(), torch.ones(int(used.sum()))
         )
         truth = self.labels[nodes]
-        return self.scoring.function(mean, truth), -float(F.cross_entropy(mean, truth))
+        return self.scoring.score(mean, truth), -float(F.cross_entropy(mean, truth))
 
     def best(self, nodes: Tensor) -> int:
         """Return the best candidate."""

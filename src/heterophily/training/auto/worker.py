@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import warnings
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -46,19 +46,16 @@ def main(folder: Path) -> None:
 def encode_options(options: TrainingOptions) -> JsonObject | None:
     """Return options as plain data, or None if the scoring is a function of the user."""
     scoring = options.scoring
-    if scoring is SCORINGS.get(scoring.name):
-        positive = 1
-    elif scoring.name in SCORINGS and SCORINGS[scoring.name].has_positive:
-        positive = 0
-    else:
+    if replace(scoring, positive=None) != SCORINGS.get(scoring.name):
         return None
     rest = {field.name: getattr(options, field.name) for field in fields(options) if field.name != "scoring"}
-    return {**rest, "scoring": scoring.name, "positive": positive}
+    return {**rest, "scoring": scoring.name, "positive": scoring.positive}
 
 
 def decode_options(values: JsonObject) -> TrainingOptions:
     """Restore the result of `encode_options`."""
-    scoring = SCORINGS[str(values.pop("scoring"))].with_positive(cast("int", values.pop("positive")))
+    positive = cast("int | None", values.pop("positive"))
+    scoring = replace(SCORINGS[str(values.pop("scoring"))], positive=positive)
     return TrainingOptions(**{**values, "scoring": scoring})  # type: ignore[arg-type]
 
 
