@@ -78,6 +78,6 @@ def told():
     """The trials of a search, in all but time."""
 
     def facts(found):
-        return [(dict(a.answers), a.state, a.value, a.accuracies) for a in found.trials]
+        return [(dict(a.answers), a.state, a.value, a.scores) for a in found.trials]
 
     return facts

@@ -49,6 +49,19 @@ def test_a_search_prints_its_trials_and_its_winner(run, source, tmp_path):
     assert len(log.splitlines()) == 2
 
 
+def test_a_search_by_another_scoring_names_it(run, source, tmp_path):
+    out = tmp_path / "out"
+    options = ("--scoring", "neg_log_loss", "--set", "max_epochs=2", "--splits", "0")
+    code, printed, log = run("gcn", source, "--trials", 1, "--out", out, *options)
+    assert code == 0
+    assert re.fullmatch(r"\[1/1\] trial 0: validation -\d\.\d{3}, \d+\.\d s, the best so far\n", log)
+    assert re.search(r"gcn on ring: -\d\.\d{3} validation negative log loss", printed)
+    assert "with a mean validation negative log loss of -" in (out / "summary.md").read_text()
+    code, _, err = run("gcn", source, "--trials", 1, "--out", out, "--scoring", "f1")
+    assert code == 2
+    assert 'unknown scoring "f1"' in err
+
+
 def test_a_component_search_prints_its_row(run, source, tmp_path):
     options = ("--trials", 1, "--out", tmp_path / "out", "--set", "max_epochs=2", "--splits", "0")
     code, printed, _ = run("htmp", source, *options)

@@ -129,7 +129,7 @@ def test_the_saved_winner_loads_and_fits_with_its_settings(graph, find, tmp_path
     fitted = NodeClassifier(str(path), device="cpu").fit(graph, split="0")
     assert fitted.predict().shape == (graph.n_nodes,)
     # The same network as that of the best trial.
-    assert fitted.run_.scores["val"]["accuracy"] == found.best.accuracies[0]
+    assert fitted.run_.scores["val"]["accuracy"] == found.best.scores[0]
     REGISTRY.pop(method.name)
 
 

@@ -21,6 +21,7 @@ from heterophily.models import REGISTRY
 from heterophily.models.gcn import GCN
 from heterophily.models.settings import tuned
 from heterophily.runs import worker
+from heterophily.runs.job import make_job
 from heterophily.runs.record import RESULTS_VERSION
 from heterophily.search import SearchResult, study
 from heterophily.search import optimize as driver
@@ -56,17 +57,26 @@ def test_the_value_is_the_mean_validation_accuracy_of_a_fit(graph, find):
     for split, seed in (("1", 6), ("3", 8)):  # the i-th split has the seed + i
         model = NodeClassifier("gcn", random_state=seed, device="cpu", **found.settings)
         fits.append(model.fit(graph, split=split).run_.scores["val"]["accuracy"])
-    assert found.best.accuracies == tuple(fits)
+    assert found.best.scores == tuple(fits)
     assert found.value == np.mean(fits)
 
 
-def test_the_value_is_the_mean_of_the_given_scoring(graph, find):
-    found = find(trials=1, splits="1", seed=5, scoring="f1_macro")
-    model = NodeClassifier("gcn", random_state=6, device="cpu", **found.settings)
+@pytest.mark.parametrize("scoring", ["f1_macro", "neg_log_loss"])
+def test_trials_train_and_are_ranked_by_the_given_scoring(graph, find, scoring):
+    found = find(trials=2, splits="1", seed=5, scoring=scoring)
+    model = NodeClassifier("gcn", random_state=6, device="cpu", scoring=scoring, **found.settings)
     run = model.fit(graph, split="1").run_
-    assert found.value == run.score("val", "f1_macro")
+    assert found.value == run.score("val", scoring) == max(trial.value for trial in found.trials)
     with pytest.raises(HeterophilyError, match="was started with another scoring"):
         find(trials=1, splits="1", seed=5)
+
+
+def test_runs_of_another_scoring_are_not_reused(graph):
+    jobs = [make_job("gcn", graph, "1", seed=0, scoring=name) for name in ("accuracy", "f1_macro")]
+    accuracy, other = jobs
+    assert accuracy.key == make_job("gcn", graph, "1", seed=0).key != other.key
+    assert [[job.has_result(each.empty_record) for each in jobs] for job in jobs] == [[True, False], [False, True]]
+    assert accuracy.empty_record.group != other.empty_record.group
 
 
 def test_resuming_adds_only_the_missing_trials(find, scored, told):
@@ -80,7 +90,7 @@ def test_resuming_adds_only_the_missing_trials(find, scored, told):
     assert len(asked) == count
     # Interrupted or not, the same trials.
     assert told(find(trials=9)) == whole
-    assert len(asked) - count == sum(len(accuracies) for *_, accuracies in whole[4:])
+    assert len(asked) - count == sum(len(scores) for *_, scores in whole[4:])
 
 
 def test_two_folders_of_one_seed_agree_and_another_seed_differs(find, scored, told):
@@ -143,10 +153,10 @@ def test_hopeless_trials_are_pruned_after_a_split(find, scored):
     found = find(trials=20, splits="0-3")
     pruned = [a for a in found.trials if a.state == "pruned"]
     assert len(pruned) > 2
-    assert all(0 < len(a.accuracies) < 4 for a in pruned)
+    assert all(0 < len(a.scores) < 4 for a in pruned)
     # Few trials say nothing about a median.
     assert [a.state for a in found.trials[:5]] == ["done"] * 5
-    assert all(len(a.accuracies) == 4 for a in found.trials if a.state == "done")
+    assert all(len(a.scores) == 4 for a in found.trials if a.state == "done")
     assert len(asked) < 20 * 4
     assert found.value > max(a.value for a in pruned)
 
@@ -294,7 +304,7 @@ def test_workers_share_a_study_and_one_that_is_killed_is_replaced(find, told, tm
     # A worker finds what this process finds for the same settings.
     alone = find(str(path), trials=1, folder="alone")
     same = next(a for a in found.trials if a.answers == alone.best.answers)
-    assert same.accuracies == alone.best.accuracies
+    assert same.scores == alone.best.scores
     REGISTRY.pop("fragile")
 
 
@@ -411,11 +421,7 @@ def test_the_folder_tells_the_whole_story(find, pictures, scored, tmp_path):
     found = find(trials=12)
     out = tmp_path / "out"
     facts = json.loads((out / "summary.json").read_text())
-    assert facts["best"] == {
-        "trial": found.best.number,
-        "value": found.value,
-        "accuracies": list(found.best.accuracies),
-    }
+    assert facts["best"] == {"trial": found.best.number, "value": found.value, "scores": list(found.best.scores)}
     assert facts["settings"] == found.settings
     assert facts["trials"] == {
         state: Counter(a.state for a in found.trials)[state] for state in ("done", "pruned", "failed", "running")

@@ -8,6 +8,7 @@ import typer
 from typer import Argument, Option
 
 from heterophily.commands.options import Nodes, Source, parse_settings, with_options
+from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS, find_scoring
 
 app = typer.Typer()
 
@@ -29,6 +30,9 @@ class SearchOptions:
         int, Option(min=0), "Number of PyTorch threads per trial; 0 for an equal share of the cores."
     ] = 0
     storage: Annotated[str | None, "URL of an Optuna storage that several machines share."] = None
+    scoring: Annotated[str, f"Objective of training and of the search, one of {', '.join(SCORINGS)}."] = (
+        DEFAULT_SCORING.name
+    )
     seed: Annotated[int, "Seed of the sampler and of training."] = 0
     settings_out: Annotated[Path | None, "TOML file to update with the best settings, or .py file for `htmp`."] = None
     settings: Annotated[list[str], Option("--set"), "Setting that is not searched; can be repeated."] = field(
@@ -39,7 +43,7 @@ class SearchOptions:
 @app.command(rich_help_panel="Experiments")
 @with_options(SearchOptions)
 def search(options: SearchOptions) -> None:
-    """Search for the settings or the architecture with the best validation accuracy.
+    """Search for the settings or the architecture with the best validation score.
 
     If the search is interrupted, run the same command again to resume it.
     """
@@ -49,8 +53,9 @@ def search(options: SearchOptions) -> None:
     from heterophily.views.progress import TrialProgress
     from heterophily.views.search import result_view, write_summary
 
+    find_scoring(options.scoring)  # before the graph is loaded
     graph = open_graph(options.source, nodes=options.nodes)
-    with TrialProgress(options.trials) as display:
+    with TrialProgress(options.trials, scoring=options.scoring) as display:
         result = search(
             options.model,
             graph,
@@ -61,6 +66,7 @@ def search(options: SearchOptions) -> None:
             threads=options.threads,
             storage=options.storage,
             seed=options.seed,
+            scoring=options.scoring,
             settings=parse_settings(options.settings),
             write=options.settings_out,
             display=display,

@@ -12,7 +12,7 @@ from pathlib import Path
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
 from heterophily.core.sparse import Matrix
-from heterophily.core.types import Settings
+from heterophily.core.types import Json, Settings
 from heterophily.data.catalog import CATALOG
 from heterophily.data.synthetic import EMBEDDED
 from heterophily.htmp.channel import Channel
@@ -24,6 +24,7 @@ from heterophily.models import BUILT_IN, Model, find_method
 from heterophily.models.hog_gcn import PathCounts
 from heterophily.models.ugcn import CommonNeighbors
 from heterophily.runs.record import RESULTS_VERSION, Record
+from heterophily.training.scoring import DEFAULT_SCORING
 from heterophily.training.splits import with_validation
 
 
@@ -53,6 +54,11 @@ class Job:
         return self.empty_record.seed
 
     @property
+    def scoring(self) -> str:
+        """The scoring that decides when training stops and which epoch is retained."""
+        return self.empty_record.scoring
+
+    @property
     def is_built_in(self) -> bool:
         """Whether the method is part of the library and identified by its name."""
         name = self.empty_record.model
@@ -74,7 +80,8 @@ class Job:
             return record.key == self.key
         empty = self.empty_record
         facts = [record.recipe, empty.checksum, self.nodes, empty.seed, empty.version]
-        return record.identity == empty.recipe and record.key == digest(facts)
+        is_same = record.identity == empty.recipe and record.scoring == empty.scoring
+        return is_same and record.key == key_of(facts, empty.scoring)
 
     def __str__(self) -> str:
         return f"{self.empty_record.model} on {self.empty_record.dataset}, split {self.split}"
@@ -92,6 +99,7 @@ def make_job(
     measures: tuple[str, ...] = (),
     hide_test_labels: bool = False,
     device: str = "auto",
+    scoring: str = DEFAULT_SCORING.name,
 ) -> Job:
     """Create a job. Workers load the graph from `source`; without one, the job contains the graph.
 
@@ -104,7 +112,7 @@ def make_job(
     nodes = graph.cached(key, lambda: split_digest(resolved()))
     identity = identity_of(method)
     record = Record(
-        key=digest([identity, graph.checksum, nodes, seed, RESULTS_VERSION]),
+        key=key_of([identity, graph.checksum, nodes, seed, RESULTS_VERSION], scoring),
         model=method.name,
         dataset=graph.name,
         split=split,
@@ -115,6 +123,7 @@ def make_job(
         recipe=identity,
         checksum=graph.checksum,
         version=RESULTS_VERSION,
+        scoring=scoring,
     )
     return Job(
         absolute_path(model) if isinstance(model, str) else model,
@@ -128,6 +137,11 @@ def make_job(
         device,
         cost_of(method, graph),
     )
+
+
+def key_of(facts: list[Json], scoring: str) -> str:
+    """Return the key of a job. Accuracy is omitted, so that keys of earlier versions remain valid."""
+    return digest(facts if scoring == DEFAULT_SCORING.name else [*facts, scoring])
 
 
 def resolve_nodes(graph: Graph, name: str, *, seed: int, hide_test_labels: bool) -> Split:

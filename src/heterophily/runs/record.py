@@ -84,6 +84,7 @@ class Record:
     environment: JsonObject = field(default_factory=dict)
     finished: str = ""  # time in UTC
     version: int = 1  # RESULTS_VERSION of the code that ran
+    scoring: str = DEFAULT_SCORING.name  # decides when training stops and which epoch is retained
 
     @property
     def done(self) -> bool:
@@ -103,7 +104,8 @@ class Record:
     @property
     def group(self) -> str:
         """The same text for runs of one table cell, which differ only in split and seed."""
-        return digest([self.identity, self.checksum, self.version])
+        facts = [self.identity, self.checksum, self.version]
+        return digest(facts if self.scoring == DEFAULT_SCORING.name else [*facts, self.scoring])
 
     def score(self, part: str = "test", scoring: str = DEFAULT_SCORING.name) -> float:
         """Return a score of the run, by default test accuracy, between 0 and 1."""

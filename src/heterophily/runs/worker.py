@@ -113,6 +113,7 @@ def _train(job: Job, checkpoint: Path | None) -> Record:
         checkpoint=checkpoint,
         progress=False,
         on_improvement=notify(tuple(measures.values())),
+        scoring=job.scoring,
     )
     if run.stopped == "interrupted":
         raise KeyboardInterrupt
@@ -133,7 +134,13 @@ def _open_graph(job: Job) -> Graph:
     """Return the graph of a job, which must be the one for which the job was created."""
     graph = open_graph(job.source) if isinstance(job.source, str) else job.source
     current = make_job(
-        job.model, graph, job.split, seed=job.seed, settings=job.settings, hide_test_labels=job.hide_test_labels
+        job.model,
+        graph,
+        job.split,
+        seed=job.seed,
+        settings=job.settings,
+        hide_test_labels=job.hide_test_labels,
+        scoring=job.scoring,
     )
     if current.key != job.key:
         raise HeterophilyError(f"{job} changed after the run was planned; start the command again")

@@ -44,7 +44,7 @@ def changed_preset(result: SearchResult) -> dict[str, str]:
 
 
 def write_trials(trials: Sequence[TrialResult], splits: Sequence[str], path: Path) -> None:
-    """Write one row per trial: state, accuracies, settings, and the reason of a failure."""
+    """Write one row per trial: state, scores, settings, and the reason of a failure."""
     names = sorted({name for trial in trials for name in trial.answers})
 
     def write(temporary: Path) -> None:
@@ -53,11 +53,11 @@ def write_trials(trials: Sequence[TrialResult], splits: Sequence[str], path: Pat
             columns = (f"split {name}" for name in splits)
             writer.writerow(["trial", "state", "value", "seconds", *columns, *names, "reason"])
             for trial in trials:
-                accuracies = [*trial.accuracies, *[""] * (len(splits) - len(trial.accuracies))]
+                scores = [*trial.scores, *[""] * (len(splits) - len(trial.scores))]
                 value = "" if trial.value is None else trial.value
                 settings = (trial.answers.get(name, "") for name in names)
                 start = [trial.number, trial.state, value, f"{trial.seconds:.2f}"]
-                writer.writerow([*start, *accuracies, *settings, trial.reason])
+                writer.writerow([*start, *scores, *settings, trial.reason])
 
     write_atomically(path, write)
 

@@ -44,7 +44,7 @@ from heterophily.search.result import (
     trial_results,
 )
 from heterophily.search.study import MAX_ATTEMPTS, Claims, abandon_trial, open_study, suggest_value
-from heterophily.training.scoring import DEFAULT_SCORING, Scoring, ScoringLike, find_scoring
+from heterophily.training.scoring import DEFAULT_SCORING, Scoring, find_scoring
 
 N_SPLITS = 3  # by default
 DESCRIPTIONS = {
@@ -100,6 +100,7 @@ class SearchPlan:
             origin="search",
             hide_test_labels=True,
             device=self.device,
+            scoring=self.scoring.name,
         )
 
 
@@ -117,7 +118,7 @@ def search(
     settings: Settings | None = None,
     write: Path | str | None = None,
     device: str = "auto",
-    scoring: ScoringLike = DEFAULT_SCORING,
+    scoring: str = DEFAULT_SCORING.name,
     display: SearchDisplay | None = None,
 ) -> SearchResult:
     """Search the settings of a model, or with the model `htmp` the architecture, by validation score.
@@ -125,7 +126,7 @@ def search(
     `splits` is `all`, `0-2`, or `0,3`, by default the first three; `settings` are fixed and not searched. One
     worker trains in this process, several workers in separate processes. The best settings are written to the
     folder `out` and, if given, to `write`: a settings file (.toml), in which one table changes, or a Python
-    file (.py) that defines the best method.
+    file (.py) that defines the best method. `scoring` is the name of the objective of every run and of the search.
     """
     if trials < 1 or workers < 1:
         raise HeterophilyError(f"trials and workers must be positive, got {trials} and {workers}")
@@ -248,17 +249,17 @@ def _mean_score(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, float]
     """Return the mean validation score. Report it after every split."""
     space = plan.problem.space
     candidate = plan.problem.candidate(lambda name: suggest_value(trial, name, space[name]))
-    accuracies: list[float] = []
+    scores: list[float] = []
     for step, split in enumerate(plan.splits):
         record = yield plan.job(candidate, split)
         if not record.done:
             raise HeterophilyError(_short_reason(record))
-        accuracies.append(record.score("val", plan.scoring.name))
-        trial.set_user_attr("accuracies", accuracies)
-        trial.report(fmean(accuracies), step)
+        scores.append(record.score("val", plan.scoring.name))
+        trial.set_user_attr("scores", scores)
+        trial.report(fmean(scores), step)
         if step + 1 < len(plan.splits) and trial.should_prune():
             raise optuna.TrialPruned
-    return fmean(accuracies)
+    return fmean(scores)
 
 
 def _short_reason(record: Record) -> str:

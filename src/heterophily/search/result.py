@@ -13,6 +13,7 @@ from heterophily.core.types import Json, Settings, Value
 from heterophily.htmp.method import Method
 from heterophily.search.problem import Candidate, SearchProblem, round_value
 from heterophily.search.study import is_abandoned, trial_state
+from heterophily.training.scoring import DEFAULT_SCORING, find_scoring
 
 ABSENT = "-"  # value of a parameter that a trial does not have
 
@@ -23,8 +24,8 @@ class TrialResult:
 
     number: int
     state: str  # done, pruned, failed, or running
-    value: float | None  # mean validation accuracy over the splits that were trained
-    accuracies: tuple[float, ...]  # per split
+    value: float | None  # mean validation score over the splits that were trained
+    scores: tuple[float, ...]  # per split
     seconds: float
     answers: Settings  # values that the sampler suggested
     reason: str = ""  # of a failure
@@ -48,9 +49,14 @@ class SearchResult:
 
     @property
     def value(self) -> float:
-        """The best mean validation accuracy."""
+        """The best mean validation score."""
         assert self.best.value is not None
         return self.best.value
+
+    @property
+    def scoring(self) -> str:
+        """The name of the scoring. Studies of earlier versions, which have none, used accuracy."""
+        return find_scoring(str(self.facts.get("scoring", self.facts.get("metric", DEFAULT_SCORING.name)))).name
 
     def count(self, state: str) -> int:
         """Return the number of trials in a state."""
@@ -65,14 +71,15 @@ def trial_results(study: optuna.Study) -> tuple[TrialResult, ...]:
 
 def trial_result(trial: FrozenTrial) -> TrialResult:
     """Return a trial as plain data."""
+    attributes = trial.user_attrs
     return TrialResult(
         number=trial.number,
         state=trial_state(trial),
         value=trial.value,
-        accuracies=tuple(trial.user_attrs.get("accuracies", ())),
+        scores=tuple(attributes.get("scores", attributes.get("accuracies", ()))),  # earlier versions have the latter
         seconds=trial.duration.total_seconds() if trial.duration else 0.0,
         answers=dict(trial.params),
-        reason=str(trial.user_attrs.get("reason", "")),
+        reason=str(attributes.get("reason", "")),
     )
 
 

@@ -210,13 +210,18 @@ def title_of(name: str) -> str:
     return SCORINGS[name].title if name in SCORINGS else name.replace("_", " ")
 
 
-def score_text(name: str, value: float) -> str:
+def is_share(name: str) -> bool:
+    """Return whether the scoring of this name is between 0 and 1 and shown in percent."""
+    return name in SCORINGS and SCORINGS[name].is_share
+
+
+def score_text(name: str, value: float, *, digits: int = 1) -> str:
     """Return a score as text, in percent if it is a share, by the name of its scoring.
 
     >>> score_text("accuracy", 0.5), score_text("neg_log_loss", -0.5)
     ('50.0%', '-0.500')
     """
-    return f"{value:.1%}" if name in SCORINGS and SCORINGS[name].is_share else f"{value:.3f}"
+    return f"{value:.{digits}%}" if is_share(name) else f"{value:.3f}"
 
 
 def renamed_scores(scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:

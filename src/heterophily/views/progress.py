@@ -1,5 +1,6 @@
 """Progress of runs and of trials: a bar on a terminal, and one line per result elsewhere."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from heterophily.runs.job import Job
 from heterophily.runs.record import Record
 from heterophily.runs.worker import Outcome
 from heterophily.search.result import TrialResult
+from heterophily.training.scoring import DEFAULT_SCORING, score_text
 
 
 class ProgressDisplay:
@@ -120,8 +122,9 @@ def format_outcome(outcome: Outcome) -> str:
 class TrialProgress(ProgressDisplay):
     """The number of finished and failed trials, and the best value."""
 
-    def __init__(self, total: int, *, quiet: bool = False) -> None:
-        self.total, self.done, self.failed, self.best = total, 0, 0, -1.0
+    def __init__(self, total: int, *, scoring: str = DEFAULT_SCORING.name, quiet: bool = False) -> None:
+        self.total, self.done, self.failed, self.best = total, 0, 0, -math.inf
+        self.scoring = scoring
         super().__init__(total=total, quiet=quiet)
 
     @property
@@ -132,13 +135,13 @@ class TrialProgress(ProgressDisplay):
     @property
     def _summary(self) -> str:
         failed = f", {self.failed} failed" if self.failed else ""
-        return failed + ("" if self.best < 0 else f", best {self.best:.2%}")
+        return failed + ("" if self.best == -math.inf else f", best {score_text(self.scoring, self.best, digits=2)}")
 
     def start(self, trials: Sequence[TrialResult]) -> None:
         """Show the trials that exist."""
         self.done = len(trials)
         self.failed = sum(trial.state == "failed" for trial in trials)
-        self.best = max((t.value or -1.0 for t in trials if t.state == "done"), default=-1.0)
+        self.best = max((t.value for t in trials if t.state == "done" and t.value is not None), default=-math.inf)
         self.advance(self.done)
         if trials:
             self.print_line(f"{self.done} of {self.total} trials are already finished{self._summary}")
@@ -147,22 +150,23 @@ class TrialProgress(ProgressDisplay):
         """Show a finished trial."""
         self.done += 1
         self.failed += trial.state == "failed"
-        value = trial.value if trial.state == "done" and trial.value is not None else -1.0
+        value = trial.value if trial.state == "done" and trial.value is not None else -math.inf
         is_best = value > self.best
         self.best = max(value, self.best)
         self.advance(1)
         if not self.live or is_best or trial.state == "failed":
             mark = ", the best so far" if is_best else ""
-            line = format_trial(trial, n_splits=n_splits)
+            line = format_trial(trial, n_splits=n_splits, scoring=self.scoring)
             self.print_line(f"[{self.done}/{self.total}] {line}{mark}")
 
 
-def format_trial(trial: TrialResult, *, n_splits: int) -> str:
+def format_trial(trial: TrialResult, *, n_splits: int, scoring: str = DEFAULT_SCORING.name) -> str:
     """Describe a finished trial in one line."""
     start = f"trial {trial.number}: "
     if trial.state == "failed":
         return f"{start}failed, {trial.reason.strip().splitlines()[-1]}"
+    value = "-" if trial.value is None else score_text(scoring, trial.value, digits=2)
     if trial.state == "pruned":
-        after = f"pruned after {len(trial.accuracies)} of {n_splits} splits"
-        return f"{start}{after}, validation {trial.value:.2%}, {trial.seconds:.1f} s"
-    return f"{start}validation {trial.value:.2%}, {trial.seconds:.1f} s"
+        after = f"pruned after {len(trial.scores)} of {n_splits} splits"
+        return f"{start}{after}, validation {value}, {trial.seconds:.1f} s"
+    return f"{start}validation {value}, {trial.seconds:.1f} s"

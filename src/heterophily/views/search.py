@@ -16,6 +16,7 @@ from heterophily.core.files import write_atomically
 from heterophily.search.components import NAME
 from heterophily.search.files import changed_preset
 from heterophily.search.result import SearchResult, TrialResult
+from heterophily.training.scoring import DEFAULT_SCORING, is_share, score_text, title_of
 from heterophily.views.console import model_table, row_of
 from heterophily.views.matplotlib import save_charts
 from heterophily.views.templates import render_markdown
@@ -23,18 +24,19 @@ from heterophily.views.templates import render_markdown
 MAX_BARS = 15
 
 
-def history_chart(trials: Sequence[TrialResult]) -> Chart:
+def history_chart(trials: Sequence[TrialResult], scoring: str = DEFAULT_SCORING.name) -> Chart:
     """Return the value of every trial and the best value so far."""
+    title, factor, unit = f"validation {title_of(scoring)}", *((100, ", %") if is_share(scoring) else (1, ""))
     marks = []
     for state in ("pruned", "done"):
-        values = [(t.number, 100 * t.value) for t in trials if t.state == state and t.value]
+        values = [(t.number, factor * t.value) for t in trials if t.state == state and t.value is not None]
         if values:
             x, y = zip(*values, strict=True)
             marks.append(Mark("point", x, y, name=state, color="quiet" if state == "pruned" else "accent"))
     best = best_so_far(trials)
-    line = [number for number, _ in best], [100 * value for _, value in best]
+    line = [number for number, _ in best], [factor * value for _, value in best]
     marks.append(Mark("line", *line, name="best so far", color=1, points=False, steps=True))
-    return Chart("Validation accuracy", marks, Axis("trial"), Axis("validation accuracy, %"))
+    return Chart(title[0].upper() + title[1:], marks, Axis("trial"), Axis(f"{title}{unit}"))
 
 
 def best_so_far(trials: Sequence[TrialResult]) -> list[tuple[int, float]]:
@@ -46,14 +48,14 @@ def best_so_far(trials: Sequence[TrialResult]) -> list[tuple[int, float]]:
     return line
 
 
-def importance_chart(importances: Mapping[str, float]) -> Chart:
+def importance_chart(importances: Mapping[str, float], scoring: str = DEFAULT_SCORING.name) -> Chart:
     """Return the most important settings as bars, the most important one on top."""
     names = list(importances)[:MAX_BARS]
     shares = [100 * importances[name] for name in names]
     return Chart(
         "Importance of settings",
         [Mark("bar", shares, names, labels=[f"{share:.0f} %" for share in shares], anchor="left")],
-        Axis("share of the variance of validation accuracy, %"),
+        Axis(f"share of the variance of validation {title_of(scoring)}, %"),
         Axis("", names, reverse=True),
         digits=1,
     )
@@ -62,9 +64,9 @@ def importance_chart(importances: Mapping[str, float]) -> Chart:
 def write_summary(result: SearchResult, folder: Path) -> SearchResult:
     """Write the figures and the summary of a search to a folder."""
     files = dict(result.files)
-    files["history"] = save_charts([history_chart(result.trials)], folder / "history.png")
+    files["history"] = save_charts([history_chart(result.trials, result.scoring)], folder / "history.png")
     if result.importances:
-        chart = importance_chart(result.importances)
+        chart = importance_chart(result.importances, result.scoring)
         files["importances"] = save_charts([chart], folder / "importances.png")
     complete = replace(result, files=files)
     for kind, text in (("json", summary_json(complete)), ("md", summary_markdown(complete))):
@@ -81,9 +83,9 @@ def summary_of(result: SearchResult) -> dict[str, Any]:
     """Return the search as plain data."""
     return {
         **result.facts,
-        "objective": "mean validation accuracy",
+        "objective": f"mean validation {title_of(result.scoring)}",
         "trials": {s: result.count(s) for s in ("done", "pruned", "failed", "running")},
-        "best": {"trial": result.best.number, "value": result.value, "accuracies": list(result.best.accuracies)},
+        "best": {"trial": result.best.number, "value": result.value, "scores": list(result.best.scores)},
         "start": {"trial": result.baseline.number, "value": result.baseline.value},
         "preset": result.preset,
         "settings": dict(result.settings),
@@ -104,6 +106,8 @@ def summary_markdown(result: SearchResult) -> str:
     return render_markdown(
         "search.md.j2",
         result=result,
+        title=title_of(result.scoring),
+        value=score_text(result.scoring, result.value, digits=2),
         counts=", ".join(f"{n} {state}" for state, n in facts["trials"].items() if n),
         splits=facts["splits"],
         start=_start_sentence(result),
@@ -116,7 +120,7 @@ def _start_sentence(result: SearchResult) -> str:
     start = result.baseline
     if start.state != "done" or start.value is None:
         return f"The starting point, trial {start.number}, is {start.state}."
-    return f"The starting point, trial {start.number}, has {start.value:.2%}."
+    return f"The starting point, trial {start.number}, has {score_text(result.scoring, start.value, digits=2)}."
 
 
 STATES = ("done", "pruned", "failed", "running")
@@ -127,9 +131,11 @@ def result_view(result: SearchResult) -> RenderableType:
     """Return the best trial, its settings with their importance, and the written files."""
     counts = ", ".join(f"{result.count(s)} {s}" for s in STATES if result.count(s))
     start = result.baseline
-    baseline = f", started at {start.value:.2%}" if start.state == "done" and start.value else ""
+    has_start = start.state == "done" and start.value is not None
+    baseline = f", started at {score_text(result.scoring, start.value or 0.0, digits=2)}" if has_start else ""
+    value = f"{score_text(result.scoring, result.value, digits=2)} validation {title_of(result.scoring)}"
     parts: list[RenderableType] = [
-        Text(f"{result.model} on {result.dataset}: {result.value:.2%} validation accuracy", "bold"),
+        Text(f"{result.model} on {result.dataset}: {value}", "bold"),
         Text(f"trial {result.best.number}{baseline}; {len(result.trials)} trials: {counts}"),
         Padding(_settings_table(result), (1, 0, 1, 1)),
     ]
