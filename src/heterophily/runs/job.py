@@ -79,7 +79,7 @@ class Job:
         if not self.is_built_in:
             return record.key == self.key
         empty = self.empty_record
-        facts = [record.recipe, empty.checksum, self.nodes, empty.seed, empty.version]
+        facts: list[Json] = [record.recipe, empty.checksum, self.nodes, empty.seed, empty.version]
         is_same = record.identity == empty.recipe and record.scoring == empty.scoring
         return is_same and record.key == key_of(facts, empty.scoring)
 

@@ -24,7 +24,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
 from heterophily.core.types import FloatArray
 from heterophily.htmp.architecture import Architecture
-from heterophily.htmp.channel import Channel
+from heterophily.htmp.channel import Channel, Operator
 from heterophily.htmp.combine import AdaptiveSum, Add, SingleChannel, WeightedAdd
 from heterophily.htmp.fuse import LastLayer
 from heterophily.htmp.guidance import ChannelInput, Complement, FixedGuidance, Ones
@@ -169,7 +169,7 @@ def mixing_weights(network: Network) -> list[Any]:
     return [1.0] * count
 
 
-def _operator(channel: Channel, context: Context) -> Any:
+def _operator(channel: Channel, context: Context) -> Operator:
     adjacency = adjacency_of(channel.neighborhood, context.graph)
     nothing: Any = None  # fixed guidance does not look at states
     return channel.guidance.operator(ChannelInput(channel, adjacency, nothing, nothing, context), None)

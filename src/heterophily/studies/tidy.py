@@ -76,7 +76,7 @@ def read_tables(folder: Path) -> Tables:
     return {path.stem: read_rows(path) for path in sorted(folder.glob("*.json"))}
 
 
-def filter_rows(rows: Iterable[Row], **values: Any) -> Rows:
+def filter_rows(rows: Iterable[Row], **values: object) -> Rows:
     """The rows with these values.
 
     >>> filter_rows([{"split": "0", "x": 1}, {"split": "1", "x": 2}], split="1")
