@@ -107,9 +107,7 @@ def make_job(
     """
     values = dict(settings or {})
     method = make_method(find_method(model), values)
-    key = ("split digest", split, seed, hide_test_labels)
-    resolved = partial(resolve_nodes, graph, split, seed=seed, hide_test_labels=hide_test_labels)
-    nodes = graph.cached(key, lambda: split_digest(resolved()))
+    nodes = _node_digest(graph, split, seed=seed, hide_test_labels=hide_test_labels)
     identity = identity_of(method)
     record = Record(
         key=key_of([identity, graph.checksum, nodes, seed, RESULTS_VERSION], scoring),
@@ -150,6 +148,12 @@ def resolve_nodes(graph: Graph, name: str, *, seed: int, hide_test_labels: bool)
     if not hide_test_labels:
         return split
     return Split.from_nodes(split.train, split.val, origin=split.origin)
+
+
+def _node_digest(graph: Graph, name: str, *, seed: int, hide_test_labels: bool) -> str:
+    """Return the digest of the nodes of a split, computed once per graph."""
+    resolved = partial(resolve_nodes, graph, name, seed=seed, hide_test_labels=hide_test_labels)
+    return graph.cached(("split digest", name, seed, hide_test_labels), lambda: split_digest(resolved()))
 
 
 def split_digest(split: Split) -> str:
