@@ -255,7 +255,7 @@ def _scores(records: Iterable[Record], scoring: str) -> dict[tuple[str, int], fl
 def _test_to_train(records: Iterable[Record]) -> float:
     """Return n_test / n_train of the records, or that of the paper's splits."""
     sizes = [record.details["split"] for record in records if "split" in record.details]
-    known = [size["test"] / size["train"] for size in sizes if size.get("train")]
+    known = [size["test"] / size["train"] for size in sizes if size.get("train") and size.get("test")]
     return fmean(known) if known else TEST_TO_TRAIN
 
 

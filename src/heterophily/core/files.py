@@ -9,6 +9,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NotRequired, TypedDict
 from zipfile import BadZipFile
@@ -30,6 +31,7 @@ from heterophily.core.types import Array, JsonObject, PathLike
 from heterophily.core.validation import ARRAYS
 
 FORMAT = "heterophily-graph-1"
+MAX_NAME = 120  # bytes of a name in a path; file systems allow 255 with all additions
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # of a full or read-only disk
 NPZ_ERRORS = (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile)  # of a wrong file
 NPZ_KEYS = {
@@ -255,7 +257,8 @@ def write_atomically(path: PathLike, write: Callable[[Path], object]) -> None:
 def safe_name(name: str) -> str:
     """Return a name as part of a path. It is never hidden, because hidden files are incomplete ones."""
     plain = "".join(c if c.isalnum() or c in "-+._" else "_" for c in name)
-    return f"_{plain}" if plain.startswith(".") or not plain else plain
+    short = plain if len(plain.encode()) <= MAX_NAME else f"{plain[:20]}-{sha256(name.encode()).hexdigest()[:20]}"
+    return f"_{short}" if short.startswith(".") or not short else short
 
 
 def cache_folder() -> Path:

@@ -9,7 +9,7 @@ file of JSON lines.
 import json
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
@@ -25,6 +25,7 @@ from heterophily.core.types import Json, JsonObject, Value
 from heterophily.htmp.identity import digest, identity_of
 from heterophily.htmp.method import make_method
 from heterophily.models import BUILT_IN
+from heterophily.runs.schema import parse_record
 from heterophily.training.scoring import DEFAULT_SCORING, renamed_scores
 
 RESULTS_VERSION = 1  # increase it when a change of the code changes results
@@ -141,7 +142,7 @@ def _current_identity(model: str, settings: str) -> str:
 
 def path_of(folder: Path, record: Record) -> Path:
     """Return the path of a record in a folder of records."""
-    name = f"{safe_name(record.split)}-seed{record.seed}-{record.key[:12]}.json"
+    name = f"{safe_name(record.split)}-seed{int(record.seed)}-{safe_name(record.key[:12])}.json"
     return folder / safe_name(record.dataset) / safe_name(record.model) / name
 
 
@@ -169,31 +170,37 @@ def find_record(path: Path) -> Record | None:
 def read_records(source: Path | str) -> list[Record]:
     """Return all records of a folder or a file of JSON lines, sorted by dataset, model, split, and seed.
 
-    In a folder, files that are not records are skipped with a warning. `bench` runs damaged ones again.
+    Damaged records are skipped with a warning that counts them. `bench` runs those of a folder again.
     """
     path = Path(source)
     if not path.exists():
         raise HeterophilyError(f"{path} does not contain results; create them with `heterophily bench --out {path}`")
-    if path.is_file():
-        lines = path.read_bytes().split(b"\n")  # not at other characters that end a line
-        records = [_parse(line, f"{path}, line {i}") for i, line in enumerate(lines, 1) if line]
-    else:
-        records = _read_folder(path)
+    records, reasons = [], []
+    for place, text in _packed(path) if path.is_file() else _stored(path):
+        try:
+            records.append(_parse(text, place))
+        except HeterophilyError as error:
+            reasons.append(str(error))
+    _report_skipped(reasons)
     return sorted(records, key=lambda r: (r.dataset, r.model, r.split, r.seed, r.finished))
 
 
-def _read_folder(folder: Path) -> list[Record]:
-    records, reasons = [], []
-    for path in sorted(folder.glob("*/*/*.json")):
-        if not path.name.startswith("."):
-            try:
-                records.append(read_record(path))
-            except HeterophilyError as error:
-                reasons.append(str(error))
+def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the place and the text of every record in a file of JSON lines."""
+    lines = path.read_bytes().split(b"\n")  # not at other characters that end a line
+    return ((f"{path}, line {i}", line) for i, line in enumerate(lines, 1) if line)
+
+
+def _stored(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the path and the text of every record in a folder."""
+    paths = (path for path in sorted(folder.glob("*/*/*.json")) if not path.name.startswith(".") and path.is_file())
+    return ((str(path), path.read_bytes()) for path in paths)
+
+
+def _report_skipped(reasons: Sequence[str]) -> None:
     if reasons:
-        others = f" and {len(reasons) - 1} more files" if len(reasons) > 1 else ""
-        warnings.warn(f"skipped: {reasons[0]}{others}", HeterophilyWarning, stacklevel=3)
-    return records
+        count = "1 damaged record was" if len(reasons) == 1 else f"{len(reasons)} damaged records were"
+        warnings.warn(f"{count} skipped, for example: {reasons[0]}", HeterophilyWarning, stacklevel=3)
 
 
 def pack_records(records: Iterable[Record], path: Path, *, curves: bool = False) -> Path:
@@ -231,13 +238,9 @@ def _newest(groups: dict[str, list[Record]]) -> list[Record]:
 
 def _parse(text: bytes, place: str) -> Record:
     try:
-        facts = json.loads(text)
-    except ValueError as error:
-        raise HeterophilyError(f"{place} is damaged: it is not JSON ({error})") from error
-    try:
-        return Record.from_dict(facts)
-    except (AttributeError, TypeError) as error:
-        raise HeterophilyError(f"{place} is not a record of a run ({error})") from error
+        return Record.from_dict(parse_record(text))
+    except HeterophilyError as error:
+        raise HeterophilyError(f"{place} is not a valid record of a run: {error}") from error
 
 
 LIBRARIES = ("heterophily", "torch", "numpy", "scipy", "scikit-learn")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from heterophily.runs.job import Job, RunOptions
+from heterophily.runs.job import Job, RunOptions, now
 from heterophily.runs.record import Details, Record, find_record, path_of, read_records, write_record
 
 
@@ -21,8 +21,8 @@ class Store:
 
     def find(self, job: Job) -> Record | None:
         """Return the record of a job, preferring a finished one and then the newest, or None."""
-        records = [record for _, record in self._candidates(job)]
-        return max(records, key=lambda record: (record.done, record.finished), default=None)
+        records, latest = [record for _, record in self._candidates(job)], now()
+        return max(records, key=lambda r: (r.done, r.finished <= latest, r.finished), default=None)
 
     def find_finished(self, job: Job, options: RunOptions) -> Record | None:
         """Return the record of a job unless the job has to run.
@@ -34,7 +34,8 @@ class Store:
         if record is None or record.done:
             return record
         again = options.retry or record.status == "killed"
-        return None if again and record.finished < options.since else record
+        is_old = record.finished < options.since or record.finished > now()  # the clock was wrong
+        return None if again and is_old else record
 
     def write(self, job: Job, record: Record) -> Path:
         """Write the record of a job atomically, and remove records of the job that have older keys.
