@@ -90,8 +90,8 @@ def test_many_integers_are_classes():
 
 
 def test_unused_columns_of_edges_are_reported_once():
-    with pytest.warns(HeterophilyWarning, match="so 'amount', 'since' will not be used") as caught:
-        graph_of(edges=EDGES | {"amount": [1, 2, 3], "since": [1, 2, 3]}, weight="amount")
+    with pytest.warns(HeterophilyWarning, match="so 'since', 'until' will not be used") as caught:
+        graph_of(edges=EDGES | {"amount": [1, 2, 3], "since": [1, 2, 3], "until": [1, 2, 3]}, weight="amount")
     assert len(caught) == 1
     with pytest.raises(HeterophilyError, match='unknown column of the edge table "amount"'):
         graph_of(weight="amount")

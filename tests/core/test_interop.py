@@ -142,10 +142,10 @@ def test_scipy_round_trip(kind):
 
 
 @pytest.mark.parametrize("kind", [sp.coo_array, sp.csr_matrix, sp.csc_array])
-def test_scipy_weights_are_ignored_and_stored_zeros_are_no_edges(kind):
-    entries = ([-2.0, 0.0, 0.5], ([0, 1, 2], [1, 2, 0]))
+def test_scipy_values_are_weights_and_stored_zeros_are_no_edges(kind):
+    entries = ([2.0, 0.0, 0.5], ([0, 1, 2], [1, 2, 0]))
     graph = Graph.from_scipy(kind(sp.coo_array(entries, shape=(3, 3))))
-    assert graph.to_scipy().toarray().tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 0]]
+    assert graph.to_scipy().toarray().tolist() == [[0, 2, 0], [0, 0, 0], [0.5, 0, 0]]
 
 
 def test_a_scipy_adjacency_must_be_square():

@@ -75,9 +75,9 @@ def test_a_pair_of_tables_is_a_graph(tmp_path):
 
 
 def test_columns_stand_in_any_order_and_have_several_names(read):
-    edges = "weight,Dst,Src\n1,b,007\n1,7,b\n"
+    edges = "color,Dst,Src\n1,b,007\n1,7,b\n"
     nodes = "height,class,age,Node_ID\n0.5,dog,1,007\n1.5,cat,2,b\n2.5,dog,3,7\n"
-    with pytest.warns(HeterophilyWarning, match="edges.csv: edges have no weights and no features, so 'weight' will"):
+    with pytest.warns(HeterophilyWarning, match="edges.csv: edges have a weight and no features, so 'color' will"):
         assert_is_the_example(read(edges, nodes))
 
 

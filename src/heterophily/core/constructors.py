@@ -27,26 +27,31 @@ class Constructors:
         return from_pyg(data, name=name)
 
     @classmethod
-    def from_networkx(cls, graph: "nx.Graph[Hashable]", *, label: str = "label") -> "Graph":
+    def from_networkx(
+        cls, graph: "nx.Graph[Hashable]", *, label: str = "label", weight: str | None = "weight"
+    ) -> "Graph":
         """Convert a NetworkX graph. An undirected edge is stored in both directions.
 
         Attribute `label` is the class. The vectors in attribute ``x``, or else all numeric attributes, are
-        the features.
+        the features. The edge attribute `weight`, which is 1 if it is missing, contains the weights. With None,
+        edges have no weights.
 
         Examples
         --------
         >>> import networkx as nx
         >>> from heterophily import Graph
         >>> Graph.from_networkx(nx.karate_club_graph(), label="club")
-        Graph(34 nodes, 156 edges as stored, 0 features, 2 classes)
+        Graph(34 nodes, 156 weighted edges as stored, 0 features, 2 classes)
         """
         from heterophily.core.interop import from_networkx
 
-        return from_networkx(graph, label=label)
+        return from_networkx(graph, label=label, weight=weight)
 
     @classmethod
     def from_scipy(cls, adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None) -> "Graph":
-        """Convert a square SciPy sparse matrix. Its nonzero entries become edges without weights.
+        """Convert a square SciPy sparse matrix. Its nonzero entries become edges with these weights.
+
+        If all entries are 1, the graph has no weights.
 
         Examples
         --------
@@ -90,7 +95,7 @@ class Constructors:
         id, label, split
             Columns of the node table. By default, columns named `id`, `label`, and `split`, or similar names.
         source, target, weight
-            Columns of the edge table. Weights are not used yet.
+            Columns of the edge table. By default, columns named `source`, `target`, and `weight`, or similar names.
         ignore, categorical, numeric
             Columns to drop, and columns whose type is not inferred.
         label_bins

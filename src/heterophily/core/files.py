@@ -38,6 +38,7 @@ NPZ_KEYS = {
     "edges": ("edges", "edge_index"),
     "features": ("node_features", "features", "x"),
     "labels": ("node_labels", "labels", "y"),
+    "weights": ("edge_weights", "edge_weight", "weights"),
 }
 
 
@@ -86,7 +87,7 @@ def _table_in(folder: Path, stem: str) -> Path:
 
 
 def read_npz(path: Path) -> Graph:
-    """Read arrays `edges` (E, 2) or `edge_index` (2, E), `node_features`, `node_labels`, and masks.
+    """Read arrays `edges` (E, 2) or `edge_index` (2, E), `edge_weights`, `node_features`, `node_labels`, and masks.
 
     The names are those of the heterophilous-graphs collection. `train_masks`, `val_masks`, and `test_masks`
     of shape (S, N) or (N,) become splits.
@@ -97,7 +98,7 @@ def read_npz(path: Path) -> Graph:
         raise HeterophilyError(
             f"{path} is not an npz file of plain arrays ({error}); save it without pickled objects"
         ) from error
-    edges, features, labels = (_first(arrays, keys) for keys in NPZ_KEYS.values())
+    edges, features, labels, weights = (_first(arrays, keys) for keys in NPZ_KEYS.values())
     if edges is None:
         raise HeterophilyError(
             f"{path} must have an array 'edges' (E, 2) or 'edge_index' (2, E), got "
@@ -105,7 +106,7 @@ def read_npz(path: Path) -> Graph:
         )
     edges = edges if "edges" in arrays else edges.T
     splits = splits_from_masks(arrays)
-    return Graph.from_edges(edges, features, labels=labels, splits=splits, name=path.stem)
+    return Graph.from_edges(edges, features, weights=weights, labels=labels, splits=splits, name=path.stem)
 
 
 def _first(arrays: Mapping[str, Array], keys: Sequence[str]) -> Array | None:
@@ -163,6 +164,8 @@ def _tensors_of(graph: Graph) -> dict[str, Tensor]:
         tensors["features.values"] = graph.features.values
     else:
         tensors["features"] = graph.features
+    if graph.weights is not None:
+        tensors["weights"] = graph.weights
     if graph.node_ids is not None:
         encoded = json.dumps(graph.node_ids).encode()
         tensors["node_ids"] = torch.from_numpy(np.frombuffer(encoded, dtype=np.uint8).copy())
@@ -201,6 +204,7 @@ def _graph_of(tensors: dict[str, Tensor], facts: _Facts, *, mmap: bool) -> Graph
             "adjacency": _pattern(tensors, "adjacency", len(tensors["labels"])),
             "features": _features(tensors, facts["n_features"]),
             "labels": tensors["labels"],
+            "weights": tensors.get("weights"),
             "n_classes": facts["n_classes"],
             "splits": {
                 name: Split.from_nodes(*(tensors[f"splits.{name}.{part}"] for part in PARTS), origin=origin)

@@ -17,7 +17,6 @@ from heterophily.core.columns import Frame, as_arrow, as_numbers, as_text, is_te
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning, unknown_name
 from heterophily.core.graph import PARTS, ClassValues, Graph, Split
-from heterophily.core.sparse import Pattern
 from heterophily.core.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 SOURCES = ("source", "src", "from", "u")
 TARGETS = ("target", "dst", "to", "v")
+WEIGHTS = ("weight", "weights", "edge_weight")
 IDS = ("id", "node_id", "node")
 LABELS = ("label", "class", "y")
 SPLITS = ("split",)
@@ -108,17 +108,20 @@ def graph_from_frames(
         "source": edge_table.require("source", roles.source, SOURCES),
         "target": edge_table.require("target", roles.target, TARGETS),
     }
-    _report_unused(edge_table, list(ends.values()), roles.weight)
+    weight = edge_table.find("weight", roles.weight, WEIGHTS)
+    _report_unused(edge_table, [*ends.values(), weight])
+    weights = None if weight is None else _weights(edge_table, weight)
     end_ids = [edge_table.ids(column) for column in ends.values()]
     if nodes is None:
         ids = sorted({*end_ids[0].to_pylist(), *end_ids[1].to_pylist()})
-        return Graph.from_edges(_pairs(end_ids, ids, edge_table.name), n_nodes=len(ids), node_ids=ids, name=name)
+        pairs = _pairs(end_ids, ids, edge_table.name)
+        return Graph.from_edges(pairs, weights=weights, n_nodes=len(ids), node_ids=ids, name=name)
     attributes, used = _read_nodes(Table(as_arrow(nodes), table_names[0], saved), roles, encoder)
     if attributes.encoder is not None and encoder is None:
         attributes.encoder.roles_ = ends | used
     pairs = _pairs(end_ids, attributes.node_ids or (), edge_table.name)
-    adjacency = Pattern.from_edges(pairs[:, 0], pairs[:, 1], shape=(attributes.n_nodes, attributes.n_nodes))
-    return attributes.replace(adjacency=adjacency, name=name)
+    bare = Graph.from_edges(pairs, weights=weights, n_nodes=attributes.n_nodes)
+    return attributes.replace(adjacency=bare.adjacency, weights=bare.weights, name=name)
 
 
 def _read_nodes(table: Table, roles: Roles, encoder: FeatureEncoder | None) -> tuple[Graph, dict[str, str]]:
@@ -162,13 +165,25 @@ def _features(
     return features, encoder
 
 
-def _report_unused(edges: Table, used: Sequence[str], weight: str | None) -> None:
-    edges.find("weight", weight, ())
+def _weights(edges: Table, column: str) -> FloatArray:
+    """Return a column of positive numbers, and raise an error that names the row of the first other cell."""
+    numbers = as_numbers(edges.data[column])
+    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > 0)))
+    if len(wrong):
+        cell = edges.data[column][int(wrong[0])].as_py()
+        raise HeterophilyError(
+            f"{edges.name}: column {column!r} must contain positive finite weights, got {cell!r} in row {wrong[0] + 1} "
+            f"({len(wrong)} such rows); correct them or remove these edges, or rename the column to ignore it"
+        )
+    return numbers
+
+
+def _report_unused(edges: Table, used: Sequence[str | None]) -> None:
     unused = [column for column in edges.data.column_names if column not in used]
     if unused:
         columns = ", ".join(map(repr, unused))
         warnings.warn(
-            f"{edges.name}: edges have no weights and no features, so {columns} will not be used",
+            f"{edges.name}: edges have a weight and no features, so {columns} will not be used",
             HeterophilyWarning,
             stacklevel=4,
         )

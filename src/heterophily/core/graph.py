@@ -1,8 +1,8 @@
 """A graph for node classification: features X, edges A, labels y, and named splits. Graphs are immutable.
 
 Edges are directed as stored: A_ij = 1 if there is an edge i → j. Repeated edges are stored once. Self-loops
-are stored, but removed from the symmetrized graph A ∪ Aᵀ, on which message passing works. Edges have no
-weights. Label -1 means unknown.
+are stored, but removed from the symmetrized graph A ∪ Aᵀ, on which message passing works unless a method uses
+the direction. Edges may have weights; see `weights.py`. Label -1 means unknown.
 """
 
 import dataclasses
@@ -32,7 +32,9 @@ from heterophily.core.validation import (
     edge_array,
     feature_matrix,
     label_vector,
+    weight_vector,
 )
+from heterophily.core.weights import sum_repeated, symmetrized_weights
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -64,6 +66,8 @@ class Graph(Constructors):
         Names of the nodes and of the classes, if they have any, and the classes as in the user's table.
     feature_names, encoder
         Names of the features, and the encoder that computed them from the columns of a table.
+    weights
+        Positive weights of the edges as stored, (m,) float32, or None.
 
     Examples
     --------
@@ -85,6 +89,7 @@ class Graph(Constructors):
     class_values: ClassValues | None = None
     feature_names: tuple[str, ...] | None = None
     encoder: "FeatureEncoder | None" = None
+    weights: Tensor | None = None  # (m,) float32, in the order of the entries of `adjacency`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
@@ -108,6 +113,7 @@ class Graph(Constructors):
         edges: ArrayInput,
         features: FeatureInput = None,
         *,
+        weights: ArrayInput | None = None,
         labels: LabelInput = None,
         splits: Mapping[str, Split | Sequence[ArrayInput]] | None = None,
         n_nodes: int | None = None,
@@ -122,6 +128,8 @@ class Graph(Constructors):
         ----------
         edges
             Pairs of node numbers, (E, 2). Transpose a PyG-style ``edge_index`` of shape (2, E) first.
+        weights
+            Positive weights of the edges, (E,). Weights of repeated edges are added.
         features, labels
             Numbers, (N, F), dense or sparse, and class numbers, (N,), with -1 for unknown labels.
         splits
@@ -141,8 +149,10 @@ class Graph(Constructors):
         n = count_nodes(pairs, x, y, n_nodes)
         y = torch.full((n,), -1) if y is None else y
         check_edges(pairs, n)
+        adjacency = Pattern.from_edges(pairs[:, 0], pairs[:, 1], shape=(n, n))
         return cls(
-            adjacency=Pattern.from_edges(pairs[:, 0], pairs[:, 1], shape=(n, n)),
+            adjacency=adjacency,
+            weights=None if weights is None else sum_repeated(adjacency, pairs, weight_vector(weights, len(pairs))),
             features=torch.zeros(n, 0) if x is None else x,
             labels=y,
             n_classes=(int(y.max()) + 1 if n else 0) if n_classes is None else n_classes,
@@ -177,6 +187,23 @@ class Graph(Constructors):
         """A ∪ Aᵀ without self-loops: each edge in both directions."""
         return self.adjacency.without_diagonal().symmetrized()
 
+    @cached_property
+    def symmetric_weights(self) -> Tensor | None:
+        """Weights of `symmetric`: the mean of both directions, or the weight of the only one; None without weights."""
+        if self.weights is None:
+            return None
+        return symmetrized_weights(self.adjacency, self.weights, self.symmetric)
+
+    @cached_property
+    def is_directed(self) -> bool:
+        """Whether some edge is stored in one direction only, or has different weights in both directions."""
+        n_loops = int((self.adjacency.rows == self.adjacency.indices).sum())
+        if self.symmetric.n_entries != self.n_edges - n_loops:
+            return True
+        return self.weights is not None and not torch.equal(
+            self.weights, self.weights[self.adjacency.transposing_order]
+        )
+
     @property
     def degrees(self) -> Tensor:
         """Number of neighbors of each node in the symmetrized graph, (N,)."""
@@ -189,17 +216,20 @@ class Graph(Constructors):
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of edges, features, and labels. Equal graphs have equal checksums."""
+        """SHA-256 of edges, weights, features, and labels. Equal graphs have equal checksums."""
         return _sha256(self.structure_checksum, [self.labels])
 
     @cached_property
     def structure_checksum(self) -> str:
-        """SHA-256 of edges and features, independent of the labels."""
+        """SHA-256 of edges, weights, and features, independent of the labels."""
         patterns, values = [self.adjacency], self.features
         if isinstance(values, Matrix):
             patterns, values = [self.adjacency, values.pattern], values.values
         arrays = [array.long() for p in patterns for array in (p.indptr, p.indices)]
-        return _sha256(f"{self.n_nodes} {self.n_features} {len(patterns)}", [*arrays, values])
+        header = f"{self.n_nodes} {self.n_features} {len(patterns)}"
+        if self.weights is None:
+            return _sha256(header, [*arrays, values])
+        return _sha256(f"{header} weighted", [*arrays, values, self.weights])
 
     def with_labels_only(self, nodes: Tensor) -> "Graph":
         """Return a copy with the labels of these nodes only. It shares all other results."""
@@ -207,7 +237,7 @@ class Graph(Constructors):
         labels[nodes] = self.labels[nodes]
         result = self.replace(labels=labels, splits={})
         _ = self._cache
-        shared = ("symmetric", "_cache", "structure_checksum")
+        shared = ("symmetric", "symmetric_weights", "is_directed", "_cache", "structure_checksum")
         result.__dict__.update({key: self.__dict__[key] for key in shared if key in self.__dict__})
         return result
 
@@ -232,6 +262,8 @@ class Graph(Constructors):
         """Return a copy with some fields changed. Only the changed fields are validated."""
         if unknown := changes.keys() - self._fields.keys():
             raise TypeError(f"a graph has no field {', '.join(sorted(unknown))}")
+        if "adjacency" in changes and "weights" not in changes and self.weights is not None:
+            raise TypeError("the weights belong to the edges; pass weights, too, or weights=None to drop them")
         if "features" in changes and cast("Tensor", changes["features"]).shape[1] != self.n_features:
             changes = {"feature_names": None, "encoder": None, **changes}
         return Graph._from_validated({**self._fields, **changes}, check=changes)
@@ -246,11 +278,12 @@ class Graph(Constructors):
 
     def to(self, device: torch.device | str) -> "Graph":
         """Return a copy on another device. Splits stay on the CPU."""
-        parts = {"adjacency": self.adjacency, "features": self.features, "labels": self.labels}
-        return self.replace(**{name: part.to(device) for name, part in parts.items()})
+        parts = {name: getattr(self, name) for name in ("adjacency", "features", "labels", "weights")}
+        return self.replace(**{name: None if part is None else part.to(device) for name, part in parts.items()})
 
     def __repr__(self) -> str:
-        sizes = f"{self.n_nodes} nodes, {self.n_edges} edges as stored"
+        kind = "edges" if self.weights is None else "weighted edges"
+        sizes = f"{self.n_nodes} nodes, {self.n_edges} {kind} as stored"
         return f"Graph({sizes}, {self.n_features} features, {self.n_classes} classes)"
 
     def to_pyg(self) -> "Data":
@@ -260,14 +293,15 @@ class Graph(Constructors):
         return to_pyg(self)
 
     def to_networkx(self) -> "nx.DiGraph[Hashable]":
-        """Convert to a NetworkX graph with node attributes `x` and `label`."""
+        """Convert to a NetworkX graph with node attributes `x` and `label` and edge attribute `weight`."""
         from heterophily.core.interop import to_networkx
 
         return to_networkx(self)
 
     def to_scipy(self) -> "sp.csr_array":
-        """Return the edges as stored, as a SciPy array of ones."""
-        return Matrix(self.adjacency, torch.ones(self.n_edges)).to_scipy().copy()
+        """Return the edges as stored, as a SciPy array of their weights, or of ones."""
+        weights = torch.ones(self.n_edges) if self.weights is None else self.weights
+        return Matrix(self.adjacency, weights).to_scipy().copy()
 
     def save(self, path: PathLike) -> Path:
         """Write the graph atomically to a safetensors file and return its path."""

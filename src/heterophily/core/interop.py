@@ -1,5 +1,6 @@
 """Conversion from and to PyTorch Geometric, NetworkX, and SciPy."""
 
+import warnings
 from collections.abc import Hashable
 from numbers import Real
 from typing import TYPE_CHECKING, cast
@@ -9,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from heterophily.core.errors import HeterophilyError
+from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.graph import PARTS, Graph
 from heterophily.core.sparse import Matrix
 from heterophily.core.split import splits_from_masks
@@ -30,11 +31,32 @@ def from_pyg(data: "Data", *, name: str = "graph") -> Graph:
     return Graph.from_edges(
         edges.T,
         data.x,
+        weights=_pyg_weights(data, len(edges.T)),
         labels=data.y,
         n_nodes=data.get("num_nodes"),
         splits=splits_from_masks({part: m.cpu().numpy().T for part, m in masks if m is not None}),
         name=name,
     )
+
+
+def _pyg_weights(data: "Data", n_edges: int) -> Tensor | None:
+    """Return `edge_weight`, or else `edge_attr` if it has one column of positive numbers."""
+    weights, attributes = data.get("edge_weight"), data.get("edge_attr")
+    if attributes is None or weights is not None:
+        return weights
+    if attributes.numel() != n_edges:
+        _warn("edge_attr of the PyG Data will not be used, because edges can have a weight, but no features")
+        return None
+    column: Tensor = attributes.reshape(-1)
+    if not bool((torch.isfinite(column) & (column > 0)).all()):
+        _warn("edge_attr of the PyG Data will not be used, because it is not a positive weight of each edge")
+        return None
+    _warn("edge_attr of the PyG Data will be used as edge weights; store weights as edge_weight, or remove edge_attr")
+    return column
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, HeterophilyWarning, stacklevel=5)
 
 
 def to_pyg(graph: Graph) -> "Data":
@@ -48,6 +70,8 @@ def to_pyg(graph: Graph) -> "Data":
         y=graph.labels.clone(),
         num_nodes=graph.n_nodes,
     )
+    if graph.weights is not None:
+        data.edge_weight = graph.weights.clone()
     for part in PARTS if graph.splits else ():
         masks = [split.mask(part, graph.n_nodes) for split in graph.splits.values()]
         data[f"{part}_mask"] = torch.stack(masks, dim=1)
@@ -64,20 +88,21 @@ def _pyg_features(graph: Graph) -> Tensor:
     )
 
 
-def from_networkx(graph: "nx.Graph[Hashable]", *, label: str = "label") -> Graph:
+def from_networkx(graph: "nx.Graph[Hashable]", *, label: str = "label", weight: str | None = "weight") -> Graph:
     """Convert a NetworkX graph. Without vectors `x`, all numeric attributes are features, sorted by name."""
     from heterophily.core.frames import encode_classes
 
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
-    pairs = [(number[u], number[v]) for u, v in graph.edges()]
+    edges = [(number[u], number[v], w) for u, v, w in graph.edges(data=weight or "", default=1)]
     if not graph.is_directed():
-        pairs += [(v, u) for u, v in pairs]
+        edges += [(v, u, w) for u, v, w in edges if u != v]
     classes = [graph.nodes[node].get(label) for node in nodes]
     labels, names = encode_classes([None if c is None else str(c) for c in classes])
     return Graph.from_edges(
-        pairs,
+        [edge[:2] for edge in edges],
         _networkx_features(graph, label),
+        weights=[edge[2] for edge in edges],
         labels=labels,
         n_nodes=len(nodes),
         node_ids=[str(node) for node in nodes],
@@ -119,14 +144,18 @@ def to_networkx(graph: Graph) -> "nx.DiGraph[Hashable]":
         result.add_node(node, **attributes)
     rows, columns = graph.adjacency.rows.tolist(), graph.adjacency.indices.tolist()
     result.add_edges_from((ids[i], ids[j]) for i, j in zip(rows, columns, strict=True))
+    if graph.weights is not None:
+        weights = zip(result.edges, graph.weights.tolist(), strict=True)
+        nx.set_edge_attributes(result, dict(weights), "weight")
     return result
 
 
 def from_scipy(adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None) -> Graph:
-    """Convert a square SciPy matrix. Its nonzero entries become edges without weights."""
+    """Convert a square SciPy matrix. Its nonzero entries become edges with these weights."""
     entries = sp.coo_array(cast("sp.csr_array", adjacency))
     if entries.shape[0] != entries.shape[1]:
         raise HeterophilyError(f"an adjacency matrix must be square, got {entries.shape}")
     stored = entries.data != 0
     pairs = np.stack([entries.row[stored], entries.col[stored]], axis=1)
-    return Graph.from_edges(pairs, features, labels=labels, n_nodes=entries.shape[0])
+    weights = entries.data[stored]
+    return Graph.from_edges(pairs, features, weights=weights, labels=labels, n_nodes=entries.shape[0])

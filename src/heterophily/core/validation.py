@@ -15,6 +15,7 @@ from torch import Tensor
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.core.types import Array, IntArray
+from heterophily.core.weights import check_weights
 
 if TYPE_CHECKING:
     from heterophily.core.graph import Graph
@@ -24,7 +25,7 @@ ArrayInput: TypeAlias = ArrayLike | Tensor
 LabelInput: TypeAlias = ArrayInput | None
 SparseInput: TypeAlias = sp.sparray | sp.spmatrix
 FeatureInput: TypeAlias = ArrayInput | Matrix | SparseInput | None
-ARRAYS = frozenset({"adjacency", "features"})  # their validation reads every entry
+ARRAYS = frozenset({"adjacency", "features", "weights"})  # their validation reads every entry
 
 
 def check_graph(graph: "Graph", *, changed: Collection[str] = ARRAYS) -> None:
@@ -46,6 +47,8 @@ def check_graph(graph: "Graph", *, changed: Collection[str] = ARRAYS) -> None:
         _check_pattern("features", graph.features.pattern, graph.n_features)
     if "features" in changed:
         _check_features(graph)
+    if "weights" in changed and graph.weights is not None:
+        _check_weights(graph.weights, graph.n_edges)
     _check_labels(graph)
     for name, split in graph.splits.items():
         _check_split(graph, name, split)
@@ -80,6 +83,15 @@ def _check_features(graph: "Graph") -> None:
         f"features must be finite, but node {node} has {float(values[tuple(where)])} in column "
         f"{column} ({int((~finite).sum())} such values); replace or remove them first"
     )
+
+
+def _check_weights(weights: Tensor, n_edges: int) -> None:
+    if weights.shape != (n_edges,):
+        raise HeterophilyError(
+            f"weights must have one value per stored edge, ({n_edges},), got shape {tuple(weights.shape)}; "
+            "create graphs with Graph.from_edges"
+        )
+    check_weights(weights)
 
 
 def _check_labels(graph: "Graph") -> None:
@@ -195,6 +207,19 @@ def label_vector(labels: ArrayInput) -> Tensor:
             "class names, read tables with Graph.from_files or encode them first"
         )
     return torch.from_numpy(y.astype(np.int64))
+
+
+def weight_vector(weights: ArrayInput, n_edges: int) -> Tensor:
+    """Return positive weights as float32, (E,)."""
+    values = _array(weights.detach() if isinstance(weights, Tensor) else weights, "weights must be one number per edge")
+    values = values.squeeze(1) if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.shape != (n_edges,):
+        raise HeterophilyError(f"weights must be one number per edge, ({n_edges},), got shape {values.shape}")
+    if n_edges and values.dtype.kind not in "biuf":
+        raise HeterophilyError(f"weights must be numbers, got {values.dtype}; convert them first")
+    result = torch.from_numpy(values.astype(np.float64)).float()  # numbers that are too large become infinite
+    check_weights(result)
+    return result
 
 
 def count_nodes(pairs: IntArray, x: Tensor | Matrix | None, y: Tensor | None, n_nodes: int | None) -> int:
