@@ -222,10 +222,11 @@ def _panel(title: str, matrix: FloatArray) -> str:
 
 def discriminabilities(found: Tables) -> list[tuple[str, str, float, float]]:
     """Return dataset, method, and the mean discriminability of the observed and the desired matrix."""
-    return [
-        (*cell, *(mean_of(own, f"discriminability_{kind}") or 0.0 for kind in ("observed", "desired")))
-        for cell, own in group_rows(found.get(NAME, []), "dataset", "model").items()
-    ]
+    groups = group_rows(found.get(NAME, []), "dataset", "model")
+    observed, desired = (
+        [mean_of(own, f"discriminability_{kind}") or 0.0 for own in groups.values()] for kind in ("observed", "desired")
+    )
+    return [(dataset, model, o, d) for (dataset, model), o, d in zip(groups, observed, desired, strict=True)]
 
 
 def tables(found: Tables) -> list[Table]:

@@ -91,11 +91,11 @@ def unique_values(rows: Iterable[Row], name: str) -> list[Any]:
     return sorted(values, key=lambda v: PLACES.get(v, len(PLACES))) if name == "dataset" else values
 
 
-def group_rows(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], Rows]:
-    """Return the rows with each combination of values of columns.
+def group_rows(rows: Iterable[Row], *columns: str) -> dict[tuple[str, ...], Rows]:
+    """Return the rows with each combination of values of text columns.
 
-    >>> group_rows([{"a": 1, "x": 1}, {"a": 2, "x": 1}, {"a": 1, "x": 3}], "a")
-    {(1,): [{'a': 1, 'x': 1}, {'a': 1, 'x': 3}], (2,): [{'a': 2, 'x': 1}]}
+    >>> group_rows([{"a": "c", "x": 1}, {"a": "d", "x": 1}, {"a": "c", "x": 3}], "a")
+    {('c',): [{'a': 'c', 'x': 1}, {'a': 'c', 'x': 3}], ('d',): [{'a': 'd', 'x': 1}]}
     """
     known = list(rows)
     if not columns:

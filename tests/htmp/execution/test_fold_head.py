@@ -18,6 +18,7 @@ from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.network import Network
 from heterophily.models import REGISTRY
 from heterophily.models.cmgnn.state import CompatibilityEstimate
+from heterophily.models.ugcn import FirstColumns
 
 
 class Squared(Add):
@@ -70,7 +71,7 @@ def test_the_representation_keeps_its_width(small_graph):
     "changes",
     [
         {"head": None},
-        {"head": Head("none")},
+        {"head": FirstColumns()},  # the output of the last layer, without a linear map
         {"activate_last": True},
         {"combine": Concat()},
         {"combine": Squared()},
