@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from heterophily.core.errors import HeterophilyError as HeterophilyError
     from heterophily.core.graph import Graph as Graph
     from heterophily.core.graph import Split as Split
+    from heterophily.core.structure import add_structural_features as add_structural_features
     from heterophily.data.catalog import CATALOG as CATALOG
     from heterophily.data.loading import load as load
     from heterophily.data.splits import random_splits as random_splits
@@ -53,6 +54,7 @@ _LAZY_IMPORTS = {
     "build": "models.building",
     "cross_validate": "training.cross_validation",
     "diagnose": "analysis.diagnosis",
+    "add_structural_features": "core.structure",
     "audit_graph": "analysis.audit",
     "load": "data.loading",
     "random_splits": "data.splits",

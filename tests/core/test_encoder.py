@@ -357,3 +357,19 @@ def test_the_raw_table_of_tolokers():
     assert types["english_profile"] == types["english_tested"] == "boolean"
     assert all(types[f"{name}_rate"] == "numeric" for name in ("approved", "skipped", "expired", "rejected"))
     assert not any(row["missing"] for row in report)
+
+
+@pytest.mark.parametrize(
+    ("learned", "read", "expected"),
+    [
+        ([1.5, 2.5], ["1,5", "2,5"], [1.5, 2.5]),
+        (["1.5", "2.5"], ["1,5", "2,5"], [1.5, 2.5]),
+        (["1,5", "2,5"], ["1,250", "3,125"], [1.25, 3.125]),
+        (["1,5", "2,5"], ["1,250,000", "3,125"], [1_250_000, 3125]),
+        (["1,500", "2,500"], ["1,250", "3,125"], [1250, 3125]),
+        (["1,500", "2,500"], ["1,25", "3,125"], [1.25, 3.125]),
+    ],
+)
+def test_commas_are_read_as_the_new_table_has_them(learned, read, expected):
+    encoding = FeatureEncoder().fit({"x": learned}).columns_[0].encoding
+    assert encoding.read(pa.chunked_array([read])).tolist() == expected

@@ -39,7 +39,9 @@ def plan(
             for split in parse_splits(graph, splits):
                 _check_scored(graph, split)
                 number = seed + list(graph.splits).index(split)
-                job = make_job(model, graph, split, seed=number, settings=values, source=source, origin=origin)
+                # A graph from tables contains more than its files, such as the roles of their columns.
+                read_from = source if graph.encoder is None else None
+                job = make_job(model, graph, split, seed=number, settings=values, source=read_from, origin=origin)
                 jobs.append(job)
     return sorted(jobs, key=lambda job: job.cost)
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import Settings, parse_names, parse_settings, with_options
+from heterophily.commands.options import Settings, TableOptions, parse_names, parse_settings, with_options
 from heterophily.core.errors import HeterophilyError
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS
 
 if TYPE_CHECKING:
+    from heterophily.core.frames import Roles
     from heterophily.core.graph import Graph
     from heterophily.models.settings import Tables
 
@@ -23,7 +24,7 @@ Format = Literal["text", "md", "latex", "csv", "json", "html"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchOptions:
+class BenchOptions(TableOptions):
     """Options of `bench`."""
 
     out: Annotated[Path, "Folder for the records. A rerun continues from the existing ones."]
@@ -55,7 +56,7 @@ def bench(options: BenchOptions) -> None:
     from heterophily.runs.job import Limits
     from heterophily.views.progress import show_progress
 
-    graphs, skipped = _load_graphs(parse_names(options.datasets, DATASETS))
+    graphs, skipped = _load_graphs(parse_names(options.datasets, DATASETS), options.roles)
     models = parse_names(options.models, MODELS)
     tables = _read_settings(options.settings_files, models, [g.name for g in graphs.values()])
     jobs = plan(
@@ -86,15 +87,18 @@ def bench(options: BenchOptions) -> None:
         raise typer.Exit(1)
 
 
-def _load_graphs(names: list[str]) -> "tuple[dict[str, Graph], dict[str, str]]":
-    """Return graphs by name or path, and the reasons why datasets are not available."""
+def _load_graphs(names: list[str], roles: "Roles | None") -> "tuple[dict[str, Graph], dict[str, str]]":
+    """Return graphs by name or path, and the reasons why datasets are not available. Roles apply to all files."""
     from heterophily.data.catalog import CATALOG
     from heterophily.data.loading import open_graph
+    from heterophily.data.synthetic import EMBEDDED
 
+    names_of_files = [name for name in names if name not in CATALOG and name != EMBEDDED]
     graphs, skipped = {}, {}
     for name in names:
         try:
-            graphs[name] = open_graph(name)
+            applied = roles if name in names_of_files or not names_of_files else None
+            graphs[name] = open_graph(name, roles=applied, for_training=True)
         except HeterophilyError as error:
             if name not in CATALOG or len(names) == 1:
                 raise

@@ -1,13 +1,27 @@
 """Commands for datasets and graphs: list, download, diagnose, audit, and synthesize."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import Json, Nodes, Report, Source, check_report, print_json
+from heterophily.commands.options import (
+    Json,
+    Nodes,
+    Report,
+    Source,
+    TableOptions,
+    check_report,
+    print_json,
+    with_options,
+)
 from heterophily.core.errors import HeterophilyError
+
+if TYPE_CHECKING:
+    from heterophily.analysis.diagnosis import Diagnosis
+    from heterophily.core.graph import Graph
 
 app = typer.Typer()
 PANEL = "Graphs"
@@ -39,46 +53,77 @@ def download(names: Annotated[list[str], Argument(metavar="NAME", help="Names of
         typer.echo(f"{dataset.name}: {files} in {paths[0].parent}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class DiagnoseOptions(TableOptions):
+    """Options of `diagnose`."""
+
+    source: Source
+    nodes: Nodes = None
+    plot: Annotated[Path | None, "Image file for the compatibility matrix: .png, .pdf, or .svg."] = None
+    report: Report = None
+    as_json: Json = False
+
+
 @app.command(rich_help_panel=PANEL)
-def diagnose(
-    source: Source,
-    nodes: Nodes = None,
-    plot: Annotated[Path | None, Option(help="Image file for the compatibility matrix: .png, .pdf, or .svg.")] = None,
-    report: Report = None,
-    as_json: Json = False,
-) -> None:
+@with_options(DiagnoseOptions)
+def diagnose(options: DiagnoseOptions) -> None:
     """Diagnose a graph: measure its homophily and recommend methods."""
     from heterophily.analysis.diagnosis import diagnose
     from heterophily.data.loading import open_graph
+    from heterophily.views.columns import column_report, column_view
     from heterophily.views.console import console, diagnosis_view
     from heterophily.views.matplotlib import check_extension, save_charts
 
-    if plot is not None:
-        check_extension(plot)
-    check_report(report)
-    diagnosis = diagnose(open_graph(source, nodes=nodes))
-    if as_json:
-        print_json(diagnosis.to_dict())
+    if options.plot is not None:
+        check_extension(options.plot)
+    check_report(options.report)
+    graph = open_graph(options.source, nodes=options.nodes, roles=options.roles)
+    diagnosis = diagnose(graph)
+    if options.as_json:
+        print_json({**diagnosis.to_dict(), **column_report(graph)})
     else:
-        console().print(diagnosis_view(diagnosis))
-    if plot is not None:
-        typer.echo(f"wrote {save_charts(diagnosis.charts[:1], plot)}", err=True)
-    if report is not None:
-        from heterophily.views.page.graph_report import write_diagnosis
+        console().print(column_view(graph), diagnosis_view(diagnosis), sep="")
+    if options.plot is not None:
+        typer.echo(f"wrote {save_charts(diagnosis.charts[:1], options.plot)}", err=True)
+    if options.report is not None:
+        _write_report(options, diagnosis, graph)
 
-        path = write_diagnosis(diagnosis, report, source=source, nodes=nodes)
-        typer.echo(f"wrote {path}", err=True)
+
+def _write_report(options: DiagnoseOptions, diagnosis: "Diagnosis", graph: "Graph") -> None:
+    from heterophily.views.columns import column_rows
+    from heterophily.views.page.graph_report import write_diagnosis
+
+    assert options.report is not None
+    path = write_diagnosis(
+        diagnosis,
+        options.report,
+        source=options.source,
+        nodes=options.nodes,
+        table_words=options.table_words,
+        columns=column_rows(graph),
+    )
+    typer.echo(f"wrote {path}", err=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions(TableOptions):
+    """Options of `audit`."""
+
+    source: Source
+    nodes: Nodes = None
+    as_json: Json = False
 
 
 @app.command(rich_help_panel=PANEL)
-def audit(source: Source, nodes: Nodes = None, as_json: Json = False) -> None:
+@with_options(AuditOptions)
+def audit(options: AuditOptions) -> None:
     """Check a graph for duplicate nodes, leakage between splits, and other problems."""
     from heterophily.analysis.audit import audit_graph
     from heterophily.data.loading import open_graph
     from heterophily.views.console import audit_view, console
 
-    result = audit_graph(open_graph(source, nodes=nodes))
-    if as_json:
+    result = audit_graph(open_graph(options.source, nodes=options.nodes, roles=options.roles))
+    if options.as_json:
         print_json(result.to_dict())
     else:
         console().print(audit_view(result))

@@ -12,8 +12,10 @@ from heterophily.commands.options import (
     Json,
     Nodes,
     Report,
+    RoleOptions,
     Settings,
     Source,
+    TableOptions,
     check_report,
     parse_neighbors,
     parse_settings,
@@ -64,7 +66,7 @@ def show(
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions:
+class FitOptions(TableOptions):
     """Options of `fit`."""
 
     source: Source
@@ -88,6 +90,11 @@ class FitOptions:
         Option("--neighbors", "--num-neighbors"),
         "Comma-separated numbers of neighbors to sample per hop in a batch, or `all`.",
     ] = "10,5,2,1"
+    positions: Annotated[
+        int,
+        Option(min=0, rich_help_panel="Tables"),
+        "Number of positions if the nodes have no features; 0 to predict on other graphs.",
+    ] = 16
     report: Report = None
 
 
@@ -105,7 +112,14 @@ def fit(options: FitOptions) -> None:
     check_report(options.report)
     prepare_process(options.threads)
     mmap = options.batch_size is not None
-    graph = open_graph(options.source, nodes=options.nodes, mmap=mmap)
+    graph = open_graph(
+        options.source,
+        nodes=options.nodes,
+        roles=options.roles,
+        mmap=mmap,
+        for_training=True,
+        positions=options.positions,
+    )
     with process_group():
         fitted = _fit(options, graph)
         is_first = rank() == 0
@@ -134,6 +148,7 @@ def _fit(options: FitOptions, graph: "Graph") -> "NodeClassifier":
 
 
 def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") -> None:
+    from heterophily.views.columns import column_view
     from heterophily.views.console import console, fit_view
     from heterophily.views.fit import write_results
 
@@ -148,26 +163,33 @@ def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") ->
             split=options.split,
             folder=options.out,
             nodes=options.nodes,
+            table_words=options.table_words,
         )
         paths["report"] = write_fit(fitted, graph, options.report, command=command)
-    console().print(fit_view(fitted, graph, paths))
+    console().print(column_view(graph), fit_view(fitted, graph, paths), sep="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(RoleOptions):
+    """Options of `predict`. By default, the columns have the roles that they had in `fit`."""
+
+    folder: Annotated[Path, Argument(metavar="DIR"), "Folder written by `fit`."]
+    source: Source
+    out: Annotated[Path, "CSV file for the predictions."]
+    nodes: Nodes = None
+    model: Annotated[str | None, "Python file that defines the method, if it is your own."] = None
 
 
 @app.command(rich_help_panel=PANEL)
-def predict(
-    folder: Annotated[Path, Argument(metavar="DIR", help="Folder written by `fit`.")],
-    source: Source,
-    out: Annotated[Path, Option(help="CSV file for the predictions.")],
-    nodes: Nodes = None,
-    model: Annotated[str | None, Option(help="Python file that defines the method, if it is your own.")] = None,
-) -> None:
+@with_options(PredictOptions)
+def predict(options: PredictOptions) -> None:
     """Predict the nodes of a graph with a model trained by `fit`."""
     from heterophily.data.loading import open_graph
     from heterophily.training.estimator import NodeClassifier
     from heterophily.views.fit import write_predictions
 
-    inner = folder / "model"
-    fitted = NodeClassifier.load(inner if inner.is_dir() else folder, model=model)
-    graph = open_graph(source, nodes=nodes)
-    write_predictions(fitted, graph, out)
-    typer.echo(f"wrote {out}: {graph.n_nodes:,} nodes")
+    inner = options.folder / "model"
+    fitted = NodeClassifier.load(inner if inner.is_dir() else options.folder, model=options.model)
+    graph = open_graph(options.source, nodes=options.nodes, roles=options.roles, encoder=fitted.encoder_)
+    write_predictions(fitted, graph, options.out)
+    typer.echo(f"wrote {options.out}: {graph.n_nodes:,} nodes")

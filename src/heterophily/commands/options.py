@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar, cast, get_args, get_type_hints
 
 import typer
 from typer import Argument, Option
@@ -15,8 +15,21 @@ from typer.models import ParameterInfo
 from heterophily.core.errors import HeterophilyError
 
 if TYPE_CHECKING:
+    from heterophily.core.frames import Roles
     from heterophily.core.types import Value
 
+TABLE_OPTIONS = {
+    "source_column": "--source",
+    "target_column": "--target",
+    "weight_column": "--weight",
+    "id_column": "--id",
+    "label_column": "--label",
+    "split_column": "--split-column",
+    "ignore": "--ignore",
+    "categorical": "--categorical",
+    "numeric": "--numeric",
+    "label_bins": "--label-bins",
+}
 O = TypeVar("O")  # noqa: E741
 Command: TypeAlias = Callable[..., None]
 
@@ -36,15 +49,72 @@ Device = Annotated[str, Option(help="`auto`, `cpu`, `cuda`, or `mps`.")]
 Settings = Annotated[list[str], Option("--set", help="Setting such as `width=128`; can be repeated.")]
 
 
+def _column(name: str) -> ParameterInfo:
+    """Return an option for the name of a column."""
+    return cast("ParameterInfo", Option(name, metavar="COLUMN", rich_help_panel="Tables"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleOptions:
+    """The columns of tables with a role, for commands that read a graph."""
+
+    source_column: Annotated[str | None, _column("--source"), "Column of edges; `source` by default."] = None
+    target_column: Annotated[str | None, _column("--target"), "Column of edges; `target` by default."] = None
+    weight_column: Annotated[str | None, _column("--weight"), "Column of edges with their weights."] = None
+    id_column: Annotated[str | None, _column("--id"), "Column of nodes; `id` by default."] = None
+    label_column: Annotated[str | None, _column("--label"), "Column of nodes; `label` by default."] = None
+    split_column: Annotated[
+        str | None,
+        _column("--split-column"),
+        "Column of nodes with `train`, `val`, `test`, or nothing; `split` by default.",
+    ] = None
+
+    @property
+    def roles(self) -> "Roles | None":
+        """The options as an argument of `open_graph`; None if there are none."""
+        from heterophily.core.frames import Roles
+
+        given = {name.removesuffix("_column"): getattr(self, name) for name in TABLE_OPTIONS if hasattr(self, name)}
+        return Roles(**given) if any(given.values()) else None
+
+    @property
+    def table_words(self) -> list[str]:
+        """The options as words of a command."""
+        words: list[str] = []
+        for name, option in TABLE_OPTIONS.items():
+            value = getattr(self, name, None)
+            for each in value if isinstance(value, list) else [] if value is None else [value]:
+                words += [option, str(each)]
+        return words
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(RoleOptions):
+    """The columns of tables with a role, and the treatment of the other columns of the node table."""
+
+    ignore: Annotated[list[str], _column("--ignore"), "Column of nodes that is not a feature; can be repeated."] = (
+        field(default_factory=list)
+    )
+    categorical: Annotated[list[str], _column("--categorical"), "Column of nodes with categories; can be repeated."] = (
+        field(default_factory=list)
+    )
+    numeric: Annotated[list[str], _column("--numeric"), "Column of nodes with numbers; can be repeated."] = field(
+        default_factory=list
+    )
+    label_bins: Annotated[
+        int | None,
+        Option(min=2, rich_help_panel="Tables"),
+        "Number of classes of equal size into which a numeric label is divided.",
+    ] = None
+
+
 def with_options(options: type[O]) -> Callable[[Callable[[O], None]], Command]:
     """Let Typer call a function of one dataclass with one parameter for each field.
 
     `seed: Annotated[int, Option(min=0), "Seed of the weights."] = 0` defines the type, bounds, help
     text, and default of the option `--seed`. A field without `Option` or `Argument` is an option.
     """
-    assert is_dataclass(options)
-    hints = get_type_hints(options, include_extras=True)
-    parameters = [_parameter(field, hints[field.name]) for field in fields(options)]
+    parameters = parameters_of(options)
 
     def decorate(run: Callable[[O], None]) -> Command:
         def command(**values: object) -> None:
@@ -54,6 +124,13 @@ def with_options(options: type[O]) -> Callable[[Callable[[O], None]], Command]:
         return give_signature(command, parameters)
 
     return decorate
+
+
+def parameters_of(options: type) -> list[Parameter]:
+    """Return the parameters for the fields of a dataclass, for Typer."""
+    assert is_dataclass(options)
+    hints = get_type_hints(options, include_extras=True)
+    return [_parameter(field, hints[field.name]) for field in fields(options)]
 
 
 def give_signature(command: Command, parameters: Sequence[Parameter]) -> Command:

@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import Nodes, Source, parse_settings, with_options
+from heterophily.commands.options import Nodes, Source, TableOptions, parse_settings, with_options
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS, find_scoring
 
 app = typer.Typer()
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchOptions:
+class SearchOptions(TableOptions):
     """Options of `search`."""
 
     model: Annotated[
@@ -54,7 +54,7 @@ def search(options: SearchOptions) -> None:
     from heterophily.views.search import result_view, write_summary
 
     find_scoring(options.scoring)  # before the graph is loaded
-    graph = open_graph(options.source, nodes=options.nodes)
+    graph = open_graph(options.source, nodes=options.nodes, roles=options.roles, for_training=True)
     with TrialProgress(options.trials, scoring=options.scoring) as display:
         result = search(
             options.model,

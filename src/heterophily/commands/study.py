@@ -9,7 +9,14 @@ import typer
 from typer.core import TyperGroup
 from typing_extensions import override
 
-from heterophily.commands.options import give_signature, parse_names, parse_numbers, parse_settings
+from heterophily.commands.options import (
+    TableOptions,
+    give_signature,
+    parameters_of,
+    parse_names,
+    parse_numbers,
+    parse_settings,
+)
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
@@ -58,11 +65,13 @@ def make_command(study: "Study[Any]") -> "Command":
     parameters = [
         *map(_parameter, options.values()),
         Parameter("figures", Parameter.KEYWORD_ONLY, default="png", annotation=figures),
+        *parameters_of(TableOptions),
     ]
 
     def command(figures: Format, **values: object) -> None:
-        parsed = {name: _parse(_option(options[name]).form, v) for name, v in values.items()}
-        _run(study, study.options(**parsed), figures)
+        parsed = {name: _parse(_option(options[name]).form, v) for name, v in values.items() if name in options}
+        tables = TableOptions(**{name: v for name, v in values.items() if name not in options})  # type: ignore[arg-type]
+        _run(study, study.options(**parsed, roles=tables.roles), figures)
 
     group = typer.Typer(add_completion=False)
     group.command(study.name, help=study.description)(give_signature(command, parameters))

@@ -25,6 +25,7 @@ TRUE, FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 DECORATION = r"[\s$€£¥%']|^\+"  # is removed from numbers
 THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$"
+SEVERAL_GROUPS = r",\d{3}[,.]"
 EUROPEAN = r"\d\.\d{3},\d"
 ISO = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
 ZONED = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$"
@@ -106,10 +107,10 @@ def is_text(column: "pa.ChunkedArray") -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
-def as_numbers(column: "pa.ChunkedArray", comma: str | None = None) -> FloatArray:
+def as_numbers(column: "pa.ChunkedArray", comma: str = "") -> FloatArray:
     """Return the values as numbers, (N,), with NaN for missing values and for text that is not a number.
 
-    A comma in text is a `decimal` point, separates `thousands`, or has the more likely meaning by default.
+    A comma in text has the more likely meaning, or the given one if both meanings are possible.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -120,11 +121,11 @@ def as_numbers(column: "pa.ChunkedArray", comma: str | None = None) -> FloatArra
     return numbers
 
 
-def _parse_numbers(text: "pa.Array", comma: str | None) -> "pa.Array":
+def _parse_numbers(text: "pa.Array", comma: str) -> "pa.Array":
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    meaning = comma if comma is not None else comma_meaning(text)
+    meaning = comma_meaning(text, comma)
     text = pc.replace_substring_regex(text, DECORATION, "")
     if meaning == "decimal":
         both = pc.match_substring_regex(text, r",")
@@ -133,8 +134,11 @@ def _parse_numbers(text: "pa.Array", comma: str | None) -> "pa.Array":
     return pc.if_else(pc.match_substring_regex(text, NUMBER), text, pa.scalar(None, pa.string()))
 
 
-def comma_meaning(text: "pa.Array") -> str:
-    """Return the meaning of commas in numbers: `decimal` point, `thousands` separator, or "" without commas."""
+def comma_meaning(text: "pa.Array", preferred: str = "") -> str:
+    """Return the meaning of commas in numbers: `decimal` point, `thousands` separator, or "" without commas.
+
+    If all numbers are like 1,234, the meaning is the preferred one, and `thousands` by default.
+    """
     import pyarrow.compute as pc
 
     with_comma = text.filter(pc.fill_null(pc.match_substring(text, ","), False))
@@ -143,8 +147,10 @@ def comma_meaning(text: "pa.Array") -> str:
         return ""
     if pc.any(pc.match_substring_regex(with_comma, EUROPEAN)).as_py():
         return "decimal"
-    grouped = pc.all(pc.match_substring_regex(with_comma, THOUSANDS)).as_py()
-    return "thousands" if grouped else "decimal"
+    if not pc.all(pc.match_substring_regex(with_comma, THOUSANDS)).as_py():
+        return "decimal"
+    is_clear = pc.any(pc.match_substring_regex(with_comma, SEVERAL_GROUPS)).as_py()
+    return "thousands" if is_clear else preferred or "thousands"
 
 
 def as_seconds(column: "pa.ChunkedArray", preferred: str = "iso") -> tuple[FloatArray, str]:

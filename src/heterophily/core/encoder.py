@@ -1,9 +1,9 @@
 """FeatureEncoder: the columns of a node table as features, with one report of what happened to each column."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,6 +39,14 @@ class ColumnReport(TypedDict):
     treatment: str
     missing: float  # share of the rows
     n_features: int
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What identifies the structural features of a graph without other features."""
+
+    n_positions: int
+    sketch: tuple[float, ...] = ()  # of the positions, which are only valid for one graph
 
 
 @dataclass(frozen=True)
@@ -95,6 +103,10 @@ class FeatureEncoder(BaseEstimator):  # type: ignore[misc]
         All columns in the order of their names.
     roles_
         The columns of the table with other roles, such as ``{"id": "account"}``, if a graph was read with the encoder.
+    label_edges_
+        The edges of the bins into which a numeric label was divided.
+    structure_
+        The structural features of a graph without other features, or None.
 
     Examples
     --------
@@ -111,6 +123,8 @@ class FeatureEncoder(BaseEstimator):  # type: ignore[misc]
 
     columns_: tuple[Column, ...]
     roles_: Mapping[str, str]
+    label_edges_: tuple[float, ...]
+    structure_: Structure | None
 
     def __init__(
         self, *, ignore: Sequence[str] = (), categorical: Sequence[str] = (), numeric: Sequence[str] = ()
@@ -127,7 +141,7 @@ class FeatureEncoder(BaseEstimator):  # type: ignore[misc]
         }
         _check_present(types, arrow.column_names, "an option names")
         self.columns_ = tuple(_learn(name, arrow[name], types.get(name)) for name in sorted(arrow.column_names))
-        self.roles_ = {}
+        self.roles_, self.label_edges_, self.structure_ = {}, (), None
         return self
 
     def transform(self, table: Frame) -> "FloatArray | sp.csr_array":
@@ -181,7 +195,13 @@ class FeatureEncoder(BaseEstimator):  # type: ignore[misc]
             }
             for column in self._fitted()
         ]
-        return {"format": FORMAT, "columns": columns, "roles": dict(self.roles_)}
+        return {
+            "format": FORMAT,
+            "columns": columns,
+            "roles": dict(self.roles_),
+            "label_edges": list(self.label_edges_),
+            "structure": None if self.structure_ is None else asdict(self.structure_),
+        }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Json]) -> "FeatureEncoder":
@@ -194,10 +214,14 @@ class FeatureEncoder(BaseEstimator):  # type: ignore[misc]
         encoder = cls()
         encoder.columns_ = tuple(_column_from_dict(column) for column in columns)
         encoder.roles_ = {role: str(column) for role, column in roles.items()}
+        encoder.label_edges_ = _numbers_from_dict("label_edges", content.get("label_edges", ()))
+        encoder.structure_ = _structure_from_dict(content.get("structure"))
         return encoder
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FeatureEncoder) and self._fitted() == other._fitted()
+        if not isinstance(other, FeatureEncoder):
+            return False
+        return (self._fitted(), self.structure_) == (other._fitted(), other.structure_)
 
     @override
     def __hash__(self) -> int:
@@ -242,6 +266,21 @@ def _check_readable(column: Column, values: "pa.ChunkedArray") -> None:
             f"column {column.name!r} must contain {column.type} values, got {text[row].as_py()!r} in row {row + 1}; "
             "correct the column or encode it as a category"
         )
+
+
+def _numbers_from_dict(name: str, content: Json) -> tuple[float, ...]:
+    if not isinstance(content, list | tuple):
+        raise HeterophilyError(f"{name} must be a list of numbers, got {content!r}; save the encoder again")
+    return tuple(float(cast("float", _check_field(name, value, float))) for value in content)
+
+
+def _structure_from_dict(content: Json) -> Structure | None:
+    if content is None:
+        return None
+    if not isinstance(content, Mapping) or content.keys() != {"n_positions", "sketch"}:
+        raise HeterophilyError("the structure of an encoder needs n_positions and sketch; save the encoder again")
+    n_positions = cast("int", _check_field("n_positions", content["n_positions"], int))
+    return Structure(n_positions, _numbers_from_dict("sketch", content["sketch"]))
 
 
 def _column_from_dict(content: Json) -> Column:

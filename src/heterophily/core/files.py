@@ -65,6 +65,8 @@ def read_graph(
     if not source.exists():
         raise HeterophilyError(f"there is no file or folder at {source}; check the path")
     if source.is_dir():
+        if nodes is not None:
+            raise HeterophilyError(f"{source} is a folder with its own table of nodes; pass its edge table instead")
         tables = _table_in(source, "edges"), _table_in(source, "nodes")
         return read_tables(*tables, roles=roles, encoder=encoder)
     if source.suffix in SUFFIXES:
@@ -75,6 +77,9 @@ def read_graph(
             f"cannot read {source.name}: expected a folder with edges.csv and nodes.csv, or one of "
             f"{', '.join((*SUFFIXES, *readers))}"
         )
+    if nodes is not None or roles is not None:
+        given = "a table of nodes" if nodes is not None else "names of columns"
+        raise HeterophilyError(f"{source} is not a table, so it does not accept {given}; omit them")
     return readers[source.suffix](source)
 
 

@@ -17,6 +17,7 @@ from heterophily.core.columns import Frame, as_arrow, as_numbers, as_text, is_te
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning, unknown_name
 from heterophily.core.graph import PARTS, ClassValues, Graph, Split
+from heterophily.core.structure import encode_structure
 from heterophily.core.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -102,44 +103,56 @@ def graph_from_frames(
     table_names: tuple[str, str] = ("the node table", "the edge table"),
 ) -> Graph:
     """Create a graph from a node table and an edge table; see `Graph.from_frames`."""
+    import pyarrow as pa
+
     saved = {} if encoder is None else encoder.roles_
     edge_table = Table(as_arrow(edges), table_names[1], saved)
     ends = {
         "source": edge_table.require("source", roles.source, SOURCES),
         "target": edge_table.require("target", roles.target, TARGETS),
     }
-    weight = edge_table.find("weight", roles.weight, WEIGHTS)
+    weight = _find_weight(edge_table, roles.weight, encoder)
     _report_unused(edge_table, [*ends.values(), weight])
     weights = None if weight is None else _weights(edge_table, weight)
     end_ids = [edge_table.ids(column) for column in ends.values()]
     if nodes is None:
-        ids = sorted({*end_ids[0].to_pylist(), *end_ids[1].to_pylist()})
-        pairs = _pairs(end_ids, ids, edge_table.name)
-        return Graph.from_edges(pairs, weights=weights, n_nodes=len(ids), node_ids=ids, name=name)
+        ids = pa.chunked_array(end_ids).unique().sort()
+        nodes = pa.table({roles.id or saved.get("id", IDS[0]): ids})
     attributes, used = _read_nodes(Table(as_arrow(nodes), table_names[0], saved), roles, encoder)
     if attributes.encoder is not None and encoder is None:
-        attributes.encoder.roles_ = ends | used
+        attributes.encoder.roles_ = ends | used | ({} if weight is None else {"weight": weight})
     pairs = _pairs(end_ids, attributes.node_ids or (), edge_table.name)
     bare = Graph.from_edges(pairs, weights=weights, n_nodes=attributes.n_nodes)
-    return attributes.replace(adjacency=bare.adjacency, weights=bare.weights, name=name)
+    graph = attributes.replace(adjacency=bare.adjacency, weights=bare.weights, name=name)
+    return graph if encoder is None or encoder.structure_ is None else encode_structure(graph, encoder)
+
+
+def _find_weight(edges: Table, given: str | None, encoder: FeatureEncoder | None) -> str | None:
+    """Return the column of weights. A model that was fitted with weights requires them, and one without has none."""
+    if encoder is None:
+        return edges.find("weight", given, WEIGHTS)
+    if given is not None or "weight" not in encoder.roles_:
+        return edges.find("weight", given, ())
+    return edges.require("weight", None, (encoder.roles_["weight"],))
 
 
 def _read_nodes(table: Table, roles: Roles, encoder: FeatureEncoder | None) -> tuple[Graph, dict[str, str]]:
     """Return a graph without edges, and the columns of the table that have a role."""
     found = {
         "id": table.require("id", roles.id, IDS),
-        "label": table.find("label", roles.label, LABELS),
+        "label": (table.find if roles.label_bins is None else table.require)("label", roles.label, LABELS),
         "split": table.find("split", roles.split, SPLITS),
     }
     used = {role: column for role, column in found.items() if column is not None}
     ids = _unique(table.ids(used["id"]), table.name)
     parts = _parts(table, found["split"])
-    labels, names, values = _labels(table, found["label"], roles.label_bins, parts, strict=encoder is None)
     features, fitted = _features(table, set(used.values()), roles, encoder)
-    has_features = features.shape[1] > 0
+    labels, names, values = _labels(table, found["label"], roles.label_bins, parts, encoder)
+    if encoder is None and roles.label_bins is not None and found["label"] is not None:
+        fitted.label_edges_ = _bin_edges(table, found["label"], roles.label_bins, parts)
     graph = Graph.from_edges(
         [],
-        features if has_features else None,
+        features,
         labels=labels,
         n_nodes=len(ids),
         n_classes=len(names),
@@ -147,8 +160,9 @@ def _read_nodes(table: Table, roles: Roles, encoder: FeatureEncoder | None) -> t
         node_ids=ids,
         class_names=names,
     )
-    columns = {"encoder": fitted, "feature_names": fitted.feature_names} if has_features else {}
-    return graph.replace(class_values=values, **columns), used
+    # An encoder without features has the roles of the columns.
+    names_of_features = fitted.feature_names if graph.n_features else ()
+    return graph.replace(class_values=values, encoder=fitted, feature_names=names_of_features), used
 
 
 def _features(
@@ -160,7 +174,8 @@ def _features(
         features = encoder.fit_transform(others)
         _report_dropped(encoder)
     else:
-        features = encoder.transform(others)
+        structural = encoder.structure_ is not None
+        features = np.zeros((others.num_rows, 0), dtype=np.float32) if structural else encoder.transform(others)
         _report_new(encoder, others.column_names)
     return features, encoder
 
@@ -273,11 +288,15 @@ def _natural(name: str) -> tuple[bool, float, str]:
 
 
 def _labels(
-    table: Table, column: str | None, bins: int | None, parts: Sequence[BoolArray] | None, *, strict: bool
+    table: Table,
+    column: str | None,
+    bins: int | None,
+    parts: Sequence[BoolArray] | None,
+    encoder: FeatureEncoder | None,
 ) -> tuple[IntArray, list[str], ClassValues | None]:
     """Return class numbers, class names, and classes as in the table: text, integers, or booleans.
 
-    If not `strict`, which is for predictions, a column of fractions means that the labels are unknown.
+    With an encoder, which is for predictions, a column of fractions means that the labels are unknown.
     """
     import pyarrow as pa
 
@@ -286,10 +305,10 @@ def _labels(
         return unknown, [], None
     values = table.data[column]
     text = as_text(values, MISSING)
-    if bins is not None:
-        return *_bin_labels(table, column, bins, parts), None
+    if edges := _bin_edges(table, column, bins, parts, encoder):
+        return *_bin_labels(as_numbers(values), edges), None
     if n_fractions := _count_fractions(values, text):
-        if not strict:
+        if encoder is not None:
             return unknown, [], None
         raise HeterophilyError(
             f"{table.name}: column {column!r} has {n_fractions} different fractions, but classes were expected; this "
@@ -297,10 +316,10 @@ def _labels(
         )
     codes, names = _encode_text(text)
     if pa.types.is_boolean(values.type):
-        return codes, names, tuple(name == "true" for name in names)
+        return codes, [name.capitalize() for name in names], tuple(name == "true" for name in names)
     if is_text(values) or not all(float(name).is_integer() for name in names):
         return codes, names, tuple(names)
-    return codes, names, tuple(int(float(name)) for name in names)
+    return codes, [str(int(float(name))) for name in names], tuple(int(float(name)) for name in names)
 
 
 def _count_fractions(values: "pa.ChunkedArray", text: "pa.Array") -> int:
@@ -312,8 +331,18 @@ def _count_fractions(values: "pa.ChunkedArray", text: "pa.Array") -> int:
     return len(present) if is_quantity else 0
 
 
-def _bin_labels(table: Table, column: str, bins: int, parts: Sequence[BoolArray] | None) -> tuple[IntArray, list[str]]:
-    """Divide numbers into bins of equal size among the training nodes, or among all nodes without a split."""
+def _bin_edges(
+    table: Table,
+    column: str,
+    bins: int | None,
+    parts: Sequence[BoolArray] | None,
+    encoder: FeatureEncoder | None = None,
+) -> tuple[float, ...]:
+    """Return the edges of bins of equal size among the training nodes, or among all nodes without a split."""
+    if encoder is not None and encoder.label_edges_:
+        return encoder.label_edges_
+    if bins is None:
+        return ()
     numbers = as_numbers(table.data[column])
     visible = numbers if parts is None else numbers[parts[0]]
     visible = visible[np.isfinite(visible)]
@@ -321,7 +350,11 @@ def _bin_labels(table: Table, column: str, bins: int, parts: Sequence[BoolArray]
         raise HeterophilyError(
             f"label_bins must be between 2 and the number of labeled training nodes ({len(visible)}), got {bins}"
         )
-    edges = np.unique(np.quantile(visible, np.linspace(0, 1, bins + 1)[1:-1]))
+    return tuple(np.unique(np.quantile(visible, np.linspace(0, 1, bins + 1)[1:-1])).tolist())
+
+
+def _bin_labels(numbers: FloatArray, edges: Sequence[float]) -> tuple[IntArray, list[str]]:
+    """Return the bin of each number, and the names of all bins."""
     texts = [f"{edge:g}" for edge in edges]
     middle = [f"{low} to {high}" for low, high in pairwise(texts)]
     codes = np.where(np.isfinite(numbers), np.searchsorted(edges, numbers), -1)

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError, unknown_name
+from heterophily.core.frames import Roles
 from heterophily.core.graph import PARTS, Graph, Split
 from heterophily.core.homophily import measure_homophily
+from heterophily.core.structure import N_POSITIONS, with_features
 from heterophily.data.catalog import CATALOG, Dataset, lookup
 from heterophily.data.formats import read_format
 from heterophily.data.splits import official_splits, random_splits
@@ -79,18 +82,39 @@ def check_sizes(graph: Graph, dataset: Dataset) -> None:
             )
 
 
-def open_graph(source: str, *, nodes: Path | None = None, mmap: bool = False) -> Graph:
+def open_graph(
+    source: str,
+    *,
+    nodes: Path | None = None,
+    roles: Roles | None = None,
+    encoder: FeatureEncoder | None = None,
+    mmap: bool = False,
+    for_training: bool = False,
+    positions: int = N_POSITIONS,
+) -> Graph:
     """Load a dataset by name, or a graph from a file or folder.
 
-    With `mmap`, the arrays of a saved graph are memory-mapped.
+    `roles` and `encoder` apply to tables. With `mmap`, the arrays of a saved graph are memory-mapped. A graph
+    `for_training` that is not a dataset has features: structural ones with `positions` if there are no other ones.
     """
     if source in CATALOG or source == EMBEDDED:
+        _check_tables_only(source, nodes, roles)
         return load(source)
     if mmap and Path(source).suffix == ".safetensors":
-        return Graph.load(source, mmap=True)
-    if Path(source).exists() or Path(source).suffix or "/" in source:
-        return Graph.from_files(source, nodes=nodes)
-    raise unknown_name("dataset or file", source, (*CATALOG, EMBEDDED))
+        _check_tables_only(source, nodes, roles)
+        graph = Graph.load(source, mmap=True)
+    elif Path(source).exists() or Path(source).suffix or "/" in source:
+        graph = Graph.from_files(source, nodes=nodes, roles=roles, encoder=encoder)
+    else:
+        raise unknown_name("dataset or file", source, (*CATALOG, EMBEDDED))
+    return with_features(graph, positions=positions) if for_training else graph
+
+
+def _check_tables_only(source: str, nodes: Path | None, roles: Roles | None) -> None:
+    """Raise an error if options for tables are given for another graph."""
+    if nodes is not None or roles is not None:
+        given = "a table of nodes" if nodes is not None else "names of columns"
+        raise HeterophilyError(f"{source} has no tables, so it does not accept {given}; omit these options")
 
 
 @dataclass(frozen=True)

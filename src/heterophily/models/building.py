@@ -43,7 +43,9 @@ def build(model: Model, graph: Graph, *, preset: str = "published", **settings: 
     """
     method = make_method(find_method(model), settings, preset=preset)
     if graph.n_features == 0:
-        raise HeterophilyError(f"{method.name} needs node features, but {graph.name} has none")
+        raise HeterophilyError(
+            f"{method.name} needs node features, but {graph.name} has none; add_structural_features(graph) adds some"
+        )
     if graph.n_classes < 2:
         raise HeterophilyError(f"{method.name} needs at least two classes, but {graph.name} has {graph.n_classes}")
     problem = check_sparse_features(complete_architecture(method)) if graph.is_sparse else ""

@@ -12,7 +12,9 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from heterophily.core.chart import Chart, Table
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.frames import Roles
 from heterophily.core.graph import Graph
+from heterophily.core.structure import with_features
 from heterophily.core.types import Settings, Value
 from heterophily.data.loading import open_graph
 from heterophily.data.splits import N_SPLITS, random_splits
@@ -49,6 +51,7 @@ class GraphOptions:
     out: Annotated[
         Path | None, Option("Folder for the data and figures. A rerun continues from the existing data.", "path")
     ] = None
+    roles: Roles | None = None  # of the columns of tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +153,10 @@ OptionsT = TypeVar("OptionsT", bound=GraphOptions)
 def open_graphs(options: GraphOptions) -> Iterable[Graph]:
     """Return the graphs of a study one after another."""
     for source in options.graphs:
-        yield source if isinstance(source, Graph) else open_graph(source, nodes=options.nodes)
+        if isinstance(source, Graph):
+            yield with_features(source)
+        else:
+            yield open_graph(source, nodes=options.nodes, roles=options.roles, for_training=True)
 
 
 @dataclass(frozen=True, kw_only=True)

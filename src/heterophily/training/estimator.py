@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from heterophily.core.compatibility import observed_compatibility
+from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
 from heterophily.core.types import Array, FloatArray, PathLike, Value
@@ -23,7 +24,7 @@ from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.network import Network
 from heterophily.models import Model
 from heterophily.training.class_weight import ClassWeight
-from heterophily.training.inputs import GraphInput, align_labels, as_graph, read_input
+from heterophily.training.inputs import GraphInput, align_features, align_labels, as_graph, read_input
 from heterophily.training.parameters import MethodParameters
 from heterophily.training.persistence import load_classifier, save_classifier
 from heterophily.training.result import TrainingResult
@@ -72,8 +73,8 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
     ----------
     classes_
         Classes as you wrote them, or class numbers if the graph has no names, (K,).
-    n_features_in_, feature_names_in_
-        Number of features, and their names if the graph has them.
+    n_features_in_, feature_names_in_, encoder_
+        Number of features, and, if the graph was read from tables, their names and the encoder.
     predictor_
         Trained module. `predictor_(graph)` returns logits, (N, K).
     run_, split_, graph_
@@ -140,8 +141,9 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         Parameters
         ----------
         graph
-            Graph with features: a `Graph`, a `Data` of PyTorch Geometric, or a NetworkX graph whose nodes have
-            the attribute `label`.
+            A `Graph`, a pair of tables (nodes, edges) of pandas, polars, or pyarrow, a `Data` of PyTorch Geometric,
+            or a NetworkX graph whose nodes have the attribute `label`. If the nodes have no features, their degrees
+            and positions in the graph are used.
         y
             Labels of all nodes, (N,), text or numbers, instead of the labels of the graph. None, NaN, and -1
             mean unknown.
@@ -156,12 +158,14 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         self.split_ = with_validation(data, resolve_split(data, split), seed=seed)
         self.predictor_, self.run_ = self._train(data, seed, checkpoint)
         self.graph_, self.classes_ = data, classes
-        self.set_features(data.n_nodes, data.n_features, getattr(data, "feature_names", None))
+        self.set_features(data.n_nodes, data.n_features, data.feature_names, encoder=data.encoder)
         return self
 
-    def set_features(self, n_nodes: int, n_features: int, names: Sequence[str] | None) -> None:
-        """Set what scikit-learn expects of an estimator that has seen features."""
-        self.n_nodes_in_, self.n_features_in_ = n_nodes, n_features
+    def set_features(
+        self, n_nodes: int, n_features: int, names: Sequence[str] | None, *, encoder: FeatureEncoder | None
+    ) -> None:
+        """Set what scikit-learn expects of an estimator that has seen features, and the encoder of tables."""
+        self.n_nodes_in_, self.n_features_in_, self.encoder_ = n_nodes, n_features, encoder
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_: Array = np.array(names, dtype=object)
@@ -241,7 +245,17 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         self._fitted()
         if data is None and self.graph_ is None:
             raise HeterophilyError("a loaded classifier has no graph; pass one")
-        return cast("Graph", self.graph_) if data is None else align_labels(as_graph(data), self.class_names_)
+        return cast("Graph", self.graph_) if data is None else self.align(data)
+
+    def align(self, data: GraphInput) -> Graph:
+        """Return a graph with the features and classes of the graph of `fit`, or raise an error."""
+        graph = align_features(
+            as_graph(data, encoder=self.encoder_),
+            encoder=self.encoder_,
+            names=getattr(self, "feature_names_in_", None),
+            n_features=self.n_features_in_,
+        )
+        return align_labels(graph, self.class_names_)
 
     def _on_device(self, graph: Graph) -> Graph:
         place = next(iter(self.predictor_.state_dict().values())).device
@@ -273,4 +287,4 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         model
             Method, if it is not part of the library. A folder contains no code.
         """
-        return load_classifier(cls, folder, graph=None if graph is None else as_graph(graph), model=model)
+        return load_classifier(cls, folder, graph=graph, model=model)

@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
 from heterophily.core.graph import PARTS, Graph, Split
@@ -29,6 +30,7 @@ from heterophily.training.scoring import find_scoring
 
 if TYPE_CHECKING:
     from heterophily.training.estimator import NodeClassifier
+    from heterophily.training.inputs import GraphInput
 
 FORMAT = "heterophily-model-2"
 _HINT = "pass its method as `model`, or with --model FILE"
@@ -60,7 +62,7 @@ def save_classifier(fitted: "NodeClassifier", folder: PathLike) -> Path:
         n_nodes=fitted.n_nodes_in_,
         n_features=fitted.n_features_in_,
         feature_names=None if names is None else names.tolist(),
-        encoder=None,
+        encoder=None if fitted.encoder_ is None else fitted.encoder_.to_dict(),
         split={part: nodes.tolist() for part, nodes in fitted.split_.parts.items()},
         run=fitted.run_.to_dict(),
     )
@@ -80,17 +82,18 @@ def _plain_params(fitted: "NodeClassifier") -> JsonObject:
 
 
 def load_classifier(
-    cls: "type[NodeClassifier]", folder: PathLike, *, graph: Graph | None, model: Model | None
+    cls: "type[NodeClassifier]", folder: PathLike, *, graph: "GraphInput | None", model: Model | None
 ) -> "NodeClassifier":
     """Read a classifier that `save_classifier` wrote."""
     content, state = _read(Path(folder))
-    predictor = _restore(content, state, graph or _empty_graph(content), model=model, folder=folder)
     params = {name: from_json(value) for name, value in content["parameters"].items() if name != "model"}
     used = from_json(content["parameters"]["model"]) if model is None else model
     fitted = cls(used, **params)  # type: ignore[arg-type]
-    fitted.predictor_, fitted.graph_ = predictor, graph
     fitted.classes_ = np.array(content["classes"])
-    fitted.set_features(content["n_nodes"], content["n_features"], content["feature_names"])
+    encoder = None if content["encoder"] is None else FeatureEncoder.from_dict(content["encoder"])
+    fitted.set_features(content["n_nodes"], content["n_features"], content["feature_names"], encoder=encoder)
+    fitted.graph_ = None if graph is None else fitted.align(graph)
+    fitted.predictor_ = _restore(content, state, fitted.graph_ or _empty_graph(content), model=model, folder=folder)
     fitted.split_ = Split.from_nodes(*(content["split"][part] for part in PARTS))
     fitted.run_ = TrainingResult.from_dict(content["run"])
     return fitted

@@ -18,6 +18,7 @@ from heterophily.studies.compatibility import estimated_chart, observed_chart
 from heterophily.studies.degrees import degree_groups
 from heterophily.training.estimator import NodeClassifier
 from heterophily.views.charts import LearningCurve, curve_charts
+from heterophily.views.columns import column_report
 from heterophily.views.matplotlib import save_charts
 
 CONFIDENCE = [f"{10 * i}–{10 * i + 10}" for i in range(10)]  # percent
@@ -74,6 +75,7 @@ def metrics_of(fitted: NodeClassifier, graph: Graph) -> JsonObject:
         "seed": run.seed,
         "settings": settings_of(fitted.method),
         "compatibility": fitted.compatibility_.tolist(),
+        **column_report(graph),
     }
 
 

@@ -14,17 +14,29 @@ from heterophily.studies.study import CLASSES
 from heterophily.training.estimator import NodeClassifier
 from heterophily.training.scoring import score_text, title_of
 from heterophily.views import fit
+from heterophily.views.columns import column_rows
 from heterophily.views.page import panels
 from heterophily.views.page.build import Figures, render, write_page
 from heterophily.views.page.commands import settings_words
 from heterophily.views.page.panels import Section
 
 
-def write_diagnosis(diagnosis: Diagnosis, out: Path | str, *, source: str, nodes: Path | str | None = None) -> Path:
-    """Write the report of a diagnosis of the graph at `source`, with its table of `nodes`; its path."""
+def write_diagnosis(
+    diagnosis: Diagnosis,
+    out: Path | str,
+    *,
+    source: str,
+    nodes: Path | str | None = None,
+    table_words: Sequence[str] = (),
+    columns: Sequence[Sequence[str]] = (),
+) -> Path:
+    """Write the report of a diagnosis of the graph at `source`, with its table of `nodes`; its path.
+
+    `table_words` are the options for tables, and `columns` is the report of their columns.
+    """
     sections = [Section(CLASSES, diagnosis.charts)]
-    words = ["heterophily", "diagnose", source, *_table(nodes), "--report", "report.html"]
-    return write_page(graph_page(diagnosis, diagnosis.name, sections, [shlex.join(words)]), out)
+    words = ["heterophily", "diagnose", source, *_table(nodes), *table_words, "--report", "report.html"]
+    return write_page(graph_page(diagnosis, diagnosis.name, sections, [shlex.join(words)], columns=columns), out)
 
 
 def _table(nodes: Path | str | None) -> list[str]:
@@ -46,6 +58,7 @@ def write_fit(fitted: NodeClassifier, graph: Graph, out: Path | str, *, command:
         classes=class_rows(fitted, graph),
         settings={name: str(value) for name, value in settings_of(fitted.method).items()},
         facts=_run_facts(fitted),
+        columns=column_rows(graph),
     )
     return write_page(page, out)
 
@@ -60,6 +73,7 @@ def graph_page(
     classes: Sequence[Sequence[str]] = (),
     settings: Mapping[str, str] | None = None,
     facts: Mapping[str, str] | None = None,
+    columns: Sequence[Sequence[str]] = (),
 ) -> str:
     """The page of one graph."""
     kept = [section for section in sections if section.charts]
@@ -77,6 +91,7 @@ def graph_page(
         "classes": classes,
         "settings": settings or {},
         "facts": facts or {},
+        "columns": columns,
     }
     return render("graph.html", figures, context)
 
@@ -127,10 +142,11 @@ def fit_command(
     split: str | None,
     folder: Path | str,
     nodes: Path | str | None = None,
+    table_words: Sequence[str] = (),
 ) -> str:
     """The command that fits the same model again; `auto` becomes the model that was kept."""
     chosen = fitted.method.name if model == "auto" else model
-    words = ["heterophily", "fit", source, *_table(nodes)]
+    words = ["heterophily", "fit", source, *_table(nodes), *table_words]
     words += ["--model", chosen, "--seed", str(fitted.run_.seed)]
     words += ["--split", split] if split else []
     words += ["--class-weight", "balanced"] if fitted.class_weight == "balanced" else []
