@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
-from heterophily.core.frames import Roles, encode_classes
+from heterophily.core.frames import Roles
 from heterophily.core.graph import Graph
+from heterophily.core.labels import encode_classes
 
 EDGES = "source,target\n007,b\nb,7\n"
 NODES = "id,label,age,height\n007,dog,1,0.5\nb,cat,2,1.5\n7,dog,3,2.5\n"

@@ -8,15 +8,15 @@ is unknown. Rows of the edge table are directed edges.
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heterophily.core.columns import Frame, as_arrow, as_numbers, as_text, is_text
+from heterophily.core.columns import Frame, as_arrow, as_numbers, as_text
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning, unknown_name
-from heterophily.core.graph import PARTS, ClassValues, Graph, Split
+from heterophily.core.graph import PARTS, Graph, Split
+from heterophily.core.labels import MISSING, Labels, bin_edges, read_labels
 from heterophily.core.structure import encode_structure
 from heterophily.core.types import BoolArray, FloatArray, IntArray
 
@@ -30,9 +30,7 @@ WEIGHTS = ("weight", "weights", "edge_weight")
 IDS = ("id", "node_id", "node")
 LABELS = ("label", "class", "y")
 SPLITS = ("split",)
-MISSING = ("", "na", "n/a", "nan", "null", "none", "<na>", "#n/a")
 PART_NAMES = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
-MAX_FLOAT_CLASSES = 20  # a column with more fractions is a quantity, not a class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,22 +145,25 @@ def _read_nodes(table: Table, roles: Roles, encoder: FeatureEncoder | None) -> t
     ids = _unique(table.ids(used["id"]), table.name)
     parts = _parts(table, found["split"])
     features, fitted = _features(table, set(used.values()), roles, encoder)
-    labels, names, values = _labels(table, found["label"], roles.label_bins, parts, encoder)
-    if encoder is None and roles.label_bins is not None and found["label"] is not None:
-        fitted.label_edges_ = _bin_edges(table, found["label"], roles.label_bins, parts)
+    labels = Labels(np.full(len(ids), -1))
+    if found["label"] is not None:
+        values, where = table.data[found["label"]], f"{table.name}: column {found['label']!r}"
+        if encoder is None and roles.label_bins is not None:
+            fitted.label_edges_ = bin_edges(values, roles.label_bins, None if parts is None else parts[0])
+        labels = read_labels(values, where, edges=fitted.label_edges_, allow_fractions=encoder is not None)
     graph = Graph.from_edges(
         [],
         features,
-        labels=labels,
+        labels=labels.codes,
         n_nodes=len(ids),
-        n_classes=len(names),
+        n_classes=len(labels.names),
         splits={} if parts is None else {roles.split or "given": Split.from_nodes(*parts)},
         node_ids=ids,
-        class_names=names,
+        class_names=labels.names,
     )
     # An encoder without features has the roles of the columns.
     names_of_features = fitted.feature_names if graph.n_features else ()
-    return graph.replace(class_values=values, encoder=fitted, feature_names=names_of_features), used
+    return graph.replace(class_values=labels.values, encoder=fitted, feature_names=names_of_features), used
 
 
 def _features(
@@ -262,100 +263,3 @@ def _parts(table: Table, column: str | None) -> list[BoolArray] | None:
         return None
     names = np.array([PART_NAMES.get(part, "") for part in text.to_pylist()])
     return [names == part for part in PARTS]
-
-
-def encode_classes(names: Sequence[str | None]) -> tuple[IntArray, list[str]]:
-    """Number the class names, numbers in numeric order. A missing name becomes -1."""
-    import pyarrow as pa
-
-    return _encode_text(as_text(pa.chunked_array([pa.array(names, pa.string())]), MISSING))
-
-
-def _encode_text(text: "pa.Array") -> tuple[IntArray, list[str]]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    classes = sorted(pc.unique(text.drop_null()).to_pylist(), key=_natural)
-    codes = pc.index_in(text, value_set=pa.array(classes, pa.string())).fill_null(-1)
-    return codes.to_numpy(zero_copy_only=False).astype(np.int64), classes
-
-
-def _natural(name: str) -> tuple[bool, float, str]:
-    try:
-        return False, float(name), name
-    except ValueError:
-        return True, 0.0, name
-
-
-def _labels(
-    table: Table,
-    column: str | None,
-    bins: int | None,
-    parts: Sequence[BoolArray] | None,
-    encoder: FeatureEncoder | None,
-) -> tuple[IntArray, list[str], ClassValues | None]:
-    """Return class numbers, class names, and classes as in the table: text, integers, or booleans.
-
-    With an encoder, which is for predictions, a column of fractions means that the labels are unknown.
-    """
-    import pyarrow as pa
-
-    unknown = np.full(table.data.num_rows, -1)
-    if column is None:
-        return unknown, [], None
-    values = table.data[column]
-    text = as_text(values, MISSING)
-    if edges := _bin_edges(table, column, bins, parts, encoder):
-        return *_bin_labels(as_numbers(values), edges), None
-    if n_fractions := _count_fractions(values, text):
-        if encoder is not None:
-            return unknown, [], None
-        raise HeterophilyError(
-            f"{table.name}: column {column!r} has {n_fractions} different fractions, but classes were expected; this "
-            "is a regression problem, which label_bins=3 or --label-bins 3 turns into three classes of equal size"
-        )
-    codes, names = _encode_text(text)
-    if pa.types.is_boolean(values.type):
-        return codes, [name.capitalize() for name in names], tuple(name == "true" for name in names)
-    if is_text(values) or not all(float(name).is_integer() for name in names):
-        return codes, names, tuple(names)
-    return codes, [str(int(float(name))) for name in names], tuple(int(float(name)) for name in names)
-
-
-def _count_fractions(values: "pa.ChunkedArray", text: "pa.Array") -> int:
-    """Return the number of different values if they are too many fractions to be classes, and 0 otherwise."""
-    numbers = as_numbers(values)
-    present = np.unique(numbers[np.isfinite(numbers)])
-    all_numbers = np.isfinite(numbers).sum() == len(text) - text.null_count
-    is_quantity = all_numbers and len(present) > MAX_FLOAT_CLASSES and (present != np.round(present)).any()
-    return len(present) if is_quantity else 0
-
-
-def _bin_edges(
-    table: Table,
-    column: str,
-    bins: int | None,
-    parts: Sequence[BoolArray] | None,
-    encoder: FeatureEncoder | None = None,
-) -> tuple[float, ...]:
-    """Return the edges of bins of equal size among the training nodes, or among all nodes without a split."""
-    if encoder is not None and encoder.label_edges_:
-        return encoder.label_edges_
-    if bins is None:
-        return ()
-    numbers = as_numbers(table.data[column])
-    visible = numbers if parts is None else numbers[parts[0]]
-    visible = visible[np.isfinite(visible)]
-    if bins < 2 or len(visible) < bins:
-        raise HeterophilyError(
-            f"label_bins must be between 2 and the number of labeled training nodes ({len(visible)}), got {bins}"
-        )
-    return tuple(np.unique(np.quantile(visible, np.linspace(0, 1, bins + 1)[1:-1])).tolist())
-
-
-def _bin_labels(numbers: FloatArray, edges: Sequence[float]) -> tuple[IntArray, list[str]]:
-    """Return the bin of each number, and the names of all bins."""
-    texts = [f"{edge:g}" for edge in edges]
-    middle = [f"{low} to {high}" for low, high in pairwise(texts)]
-    codes = np.where(np.isfinite(numbers), np.searchsorted(edges, numbers), -1)
-    return codes.astype(np.int64), [f"up to {texts[0]}", *middle, f"above {texts[-1]}"]

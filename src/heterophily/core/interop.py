@@ -90,7 +90,7 @@ def _pyg_features(graph: Graph) -> Tensor:
 
 def from_networkx(graph: "nx.Graph[Hashable]", *, label: str = "label", weight: str | None = "weight") -> Graph:
     """Convert a NetworkX graph. Without vectors `x`, all numeric attributes are features, sorted by name."""
-    from heterophily.core.frames import encode_classes
+    from heterophily.core.labels import encode_classes
 
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
