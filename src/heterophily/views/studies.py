@@ -44,4 +44,6 @@ def _section(study: AnyStudy, folder: Path, tables: Tables) -> Section:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m heterophily.views.studies FOLDER")
     print(page(Path(sys.argv[1])), end="")
