@@ -91,9 +91,10 @@ class Bounds:
         return " and ".join(f"{word} {limit}" for word, limit, _ in limits if limit is not None)
 
 
-PositiveInt = Annotated[int, Bounds(ge=1)]
+MAX_INT = 2**20  # of settings that count something, far above any useful value
+PositiveInt = Annotated[int, Bounds(ge=1, le=MAX_INT)]
 PositiveFloat = Annotated[float, Bounds(gt=0)]
-NonNegativeInt = Annotated[int, Bounds(ge=0)]
+NonNegativeInt = Annotated[int, Bounds(ge=0, le=MAX_INT)]
 NonNegativeFloat = Annotated[float, Bounds(ge=0)]
 DropoutRate = Annotated[float, Bounds(ge=0, lt=1)]
 

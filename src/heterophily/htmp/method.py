@@ -24,6 +24,7 @@ FeatureNorm = Literal["none", "l1", "l2", "sum"]
 LossForm = Literal["nll", "ce_of_probabilities", "negative_probability"]
 Preset = Literal["published", "reference"]
 
+MAX_LAYERS = 1000  # far above any useful value
 NO_SETTING = {"setting": False}  # marks a keyword argument that is not a setting
 # Settings keys and values of earlier versions, in TOML files and stored records.
 RENAMED_KEYS = {"hidden_share": "masked_fraction", "normalisation": "normalization"}
@@ -96,6 +97,8 @@ class Method:
     def __post_init__(self) -> None:
         for name, info in setting_infos(type(self)).items():
             object.__setattr__(self, name, info.validate(getattr(self, name)))
+        if self.n_layers > MAX_LAYERS:
+            raise HeterophilyError(f"n_layers must be at most {MAX_LAYERS}, got {self.n_layers}")
         self.architecture()  # reject invalid combinations here, not in the first epoch
 
     def architecture(self) -> Architecture:

@@ -24,6 +24,7 @@ from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.network import Network
 from heterophily.models import Model
 from heterophily.training.class_weight import ClassWeight
+from heterophily.training.finite import check_embeddings, check_logits
 from heterophily.training.inputs import GraphInput, align_features, align_labels, as_graph, read_input
 from heterophily.training.parameters import MethodParameters
 from heterophily.training.persistence import load_classifier, save_classifier
@@ -214,9 +215,9 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         if not isinstance(network, Network):
             raise HeterophilyError("only a single network has embeddings, not trees and ensembles; fit one method")
         if self.batch_size is not None:
-            return evaluate(network, data, head=False).numpy()
+            return check_embeddings(evaluate(network, data, head=False), data, network).numpy()
         with torch.no_grad():
-            return network.embed(self._on_device(data)).cpu().numpy()
+            return check_embeddings(network.embed(self._on_device(data)), data, network).cpu().numpy()
 
     @property
     def class_names_(self) -> tuple[str, ...]:
@@ -264,9 +265,9 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
     def _logits(self, graph: Graph) -> Tensor:
         predictor = self._fitted()
         if self.batch_size is not None and isinstance(predictor, Network):
-            return evaluate(predictor, graph)
+            return check_logits(evaluate(predictor, graph), graph, predictor)
         with torch.no_grad():
-            return cast("Tensor", predictor(self._on_device(graph)))
+            return check_logits(cast("Tensor", predictor(self._on_device(graph))), graph, predictor)
 
     def save(self, folder: PathLike) -> Path:
         """Write weights (safetensors) and everything else (JSON) into a folder, without pickle."""

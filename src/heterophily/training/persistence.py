@@ -6,14 +6,12 @@ builds the predictor from this description and then restores its state.
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import torch
 from numpy.random import RandomState
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from safetensors.torch import save_file
+from torch import nn
 
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
@@ -26,46 +24,31 @@ from heterophily.models import REGISTRY, Model, find_method
 from heterophily.models.building import build
 from heterophily.models.ensemble import Ensemble
 from heterophily.training.result import TrainingResult
+from heterophily.training.saved import FORMAT, Saved, check_shapes, empty_graph, read_content, read_shapes, read_weights
 from heterophily.training.scoring import find_scoring
 
 if TYPE_CHECKING:
     from heterophily.training.estimator import NodeClassifier
     from heterophily.training.inputs import GraphInput
 
-FORMAT = "heterophily-model-2"
 _HINT = "pass its method as `model`, or with --model FILE"
-
-
-class Saved(TypedDict):
-    """The content of `model.json`."""
-
-    format: str
-    parameters: JsonObject  # of the classifier
-    predictor: JsonObject
-    classes: list[str] | list[int]
-    n_nodes: int
-    n_features: int
-    feature_names: list[str] | None
-    encoder: JsonObject | None
-    split: dict[str, list[int]]
-    run: JsonObject
 
 
 def save_classifier(fitted: "NodeClassifier", folder: PathLike) -> Path:
     """Write a fitted classifier into a folder."""
     names = getattr(fitted, "feature_names_in_", None)
-    content = Saved(
-        format=FORMAT,
-        parameters=_plain_params(fitted),
-        predictor=describe(fitted.predictor_),
-        classes=fitted.classes_.tolist(),
-        n_nodes=fitted.n_nodes_in_,
-        n_features=fitted.n_features_in_,
-        feature_names=None if names is None else names.tolist(),
-        encoder=None if fitted.encoder_ is None else fitted.encoder_.to_dict(),
-        split={part: nodes.tolist() for part, nodes in fitted.split_.parts.items()},
-        run=fitted.run_.to_dict(),
-    )
+    content: JsonObject = {
+        "format": FORMAT,
+        "parameters": _plain_params(fitted),
+        "predictor": describe(fitted.predictor_),
+        "classes": fitted.classes_.tolist(),
+        "n_nodes": fitted.n_nodes_in_,
+        "n_features": fitted.n_features_in_,
+        "feature_names": None if names is None else names.tolist(),
+        "encoder": None if fitted.encoder_ is None else fitted.encoder_.to_dict(),
+        "split": {part: nodes.tolist() for part, nodes in fitted.split_.parts.items()},
+        "run": fitted.run_.to_dict(),
+    }
     target, text = Path(folder), json.dumps(content)
     state = {name: tensor.detach().cpu().contiguous() for name, tensor in fitted.predictor_.state_dict().items()}
     write_atomically(target / "weights.safetensors", lambda p: save_file(state, p))
@@ -85,31 +68,27 @@ def load_classifier(
     cls: "type[NodeClassifier]", folder: PathLike, *, graph: "GraphInput | None", model: Model | None
 ) -> "NodeClassifier":
     """Read a classifier that `save_classifier` wrote."""
-    content, state = _read(Path(folder))
-    params = {name: from_json(value) for name, value in content["parameters"].items() if name != "model"}
-    used = from_json(content["parameters"]["model"]) if model is None else model
-    fitted = cls(used, **params)  # type: ignore[arg-type]
-    fitted.classes_ = np.array(content["classes"])
-    encoder = None if content["encoder"] is None else FeatureEncoder.from_dict(content["encoder"])
-    fitted.set_features(content["n_nodes"], content["n_features"], content["feature_names"], encoder=encoder)
-    fitted.graph_ = None if graph is None else fitted.align(graph)
-    fitted.predictor_ = _restore(content, state, fitted.graph_ or _empty_graph(content), model=model, folder=folder)
-    fitted.split_ = Split.from_nodes(*(content["split"][part] for part in PARTS))
-    fitted.run_ = TrainingResult.from_dict(content["run"])
-    return fitted
-
-
-def _read(folder: Path) -> tuple[Saved, dict[str, Tensor]]:
+    content = read_content(Path(folder))
     try:
-        content = json.loads((folder / "model.json").read_text())
-        state = load_file(folder / "weights.safetensors")
-    except (OSError, ValueError, SafetensorError) as error:
-        raise HeterophilyError(f"{folder} is not a saved classifier: {error}") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise HeterophilyError(f"{folder} is not a saved classifier of format {FORMAT}; fit and save it again")
-    if missing := Saved.__required_keys__ - content.keys():
-        raise HeterophilyError(f"{folder} is not a saved classifier: model.json has no {', '.join(sorted(missing))}")
-    return cast("Saved", content), state
+        return _restore(cls, content, graph, model=model, folder=Path(folder))
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError) as error:
+        raise HeterophilyError(f"{folder}/model.json is damaged ({error!r}); fit and save it again") from error
+
+
+def _create(cls: "type[NodeClassifier]", content: Saved, model: Model | None) -> "NodeClassifier":
+    """Return a classifier with everything except its predictor and its graph."""
+    saved = cast("JsonObject", content["parameters"])
+    params = {name: from_json(value) for name, value in saved.items() if name != "model"}
+    used = from_json(saved["model"]) if model is None else model
+    fitted = cls(used)  # type: ignore[arg-type]
+    fitted.set_params(**params)  # rejects names that are not parameters
+    fitted.classes_ = np.array(content["classes"])
+    saved_encoder = cast("JsonObject | None", content["encoder"])
+    encoder = None if saved_encoder is None else FeatureEncoder.from_dict(saved_encoder)
+    fitted.set_features(content["n_nodes"], content["n_features"], content["feature_names"], encoder=encoder)
+    fitted.split_ = Split.from_nodes(*(content["split"][part] for part in PARTS))
+    fitted.run_ = TrainingResult.from_dict(cast("JsonObject", content["run"]))
+    return fitted
 
 
 def describe(predictor: nn.Module) -> JsonObject:
@@ -137,21 +116,24 @@ def rebuild(description: JsonObject, graph: Graph, *, model: Model | None, folde
 
 
 def _restore(
-    content: Saved, state: dict[str, Tensor], graph: Graph, *, model: Model | None, folder: PathLike
-) -> nn.Module:
-    """Return the saved predictor, in evaluation mode."""
-    predictor = rebuild(content["predictor"], graph, model=model, folder=folder)
+    cls: "type[NodeClassifier]", content: Saved, graph: "GraphInput | None", *, model: Model | None, folder: Path
+) -> "NodeClassifier":
+    """Return the saved classifier, with its predictor in evaluation mode."""
+    description = cast("JsonObject", content["predictor"])
+
+    def rebuilt(graph: Graph) -> nn.Module:
+        return rebuild(description, graph, model=model, folder=folder)
+
+    check_shapes(rebuilt, content, read_shapes(folder), folder)
+    fitted = _create(cls, content, model)
+    fitted.graph_ = None if graph is None else fitted.align(graph)
+    fitted.predictor_ = rebuilt(empty_graph(content) if fitted.graph_ is None else fitted.graph_)
     try:
-        predictor.load_state_dict(state)
+        fitted.predictor_.load_state_dict(read_weights(folder))
     except RuntimeError as error:
         raise HeterophilyError(f"the weights in {folder} do not fit its model.json: {error}") from error
-    return predictor.eval()
-
-
-def _empty_graph(content: Saved) -> Graph:
-    """Return a graph with the sizes of the graph on which a classifier was fitted, and nothing else."""
-    n, f, k = content["n_nodes"], content["n_features"], len(content["classes"])
-    return Graph.from_edges([], torch.zeros(n, f), n_nodes=n, n_classes=k)
+    fitted.predictor_.eval()
+    return fitted
 
 
 def to_json(value: object) -> Json:

@@ -26,6 +26,7 @@ from heterophily.models import Model
 from heterophily.models.building import build
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from heterophily.training.class_weight import ClassWeight, make_class_weights
+from heterophily.training.finite import check_logits
 from heterophily.training.result import History, TrainingResult
 from heterophily.training.scoring import DEFAULT_SCORING, ScoringLike, all_scores, find_scoring, neg_log_loss
 from heterophily.training.seeds import seed_everything
@@ -222,7 +223,7 @@ class Trainer:
         if self.stopping.state:
             self.network.load_state_dict(self.stopping.state)
         self.network.eval()
-        logits = self.step.evaluate(is_last=True)
+        logits = check_logits(self.step.evaluate(is_last=True), self.graph, self.network)
         return_freed_memory()
         labels, times = self.graph.labels, self.history.seconds
         known = {part: nodes[labels[nodes] >= 0] for part, nodes in self.nodes.items()}
