@@ -4,9 +4,10 @@ A frozen part of the architecture, a `StatePart`, describes the state, and the n
 engine calls the methods below for every state and contains no code for any particular one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,8 @@ from heterophily.htmp.parts import Context, GraphLike
 
 if TYPE_CHECKING:
     from heterophily.htmp.network import Network
+
+Recognition = Literal["checksum", "fixed", "recomputed"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class State(nn.Module):
     update_from: Literal["evaluation", "training"] = "evaluation"  # whose logits `update` receives
     used_in_forward: ClassVar[bool] = True  # False if only losses read the state
     n_virtual: int = 0  # virtual nodes that `add_virtual_nodes` appends
+    recognition: Recognition = "checksum"  # how the training graph is recognized; see `recognize`
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,6 +63,8 @@ class State(nn.Module):
 
     def is_training_graph(self, graph: GraphLike) -> bool:
         """Return whether edges and features are those of the training graph, whatever the labels."""
+        if self.recognition != "checksum":
+            return self.recognition == "fixed"
         if graph is self._recognized:
             return True
         full = full_graph_of(graph)
@@ -83,6 +89,10 @@ class State(nn.Module):
     def end_adaptation(self) -> None:
         """Discard the temporary values."""
 
+    def forget(self, nodes: Tensor) -> AbstractContextManager[None]:
+        """Replace what is stored about some nodes by no information, in a `with` block."""
+        return nullcontext()
+
     def add_virtual_nodes(self, graph: GraphLike, features: Callable[[], Features]) -> GraphLike:
         """Return the graph with virtual nodes after all real nodes."""
         return graph
@@ -97,6 +107,36 @@ class State(nn.Module):
     def summary(self) -> dict[str, Tensor]:
         """Return values for reports by name."""
         return {}
+
+
+class RecognizesGraph(Protocol):
+    """A module that stores values of the nodes of its training graph, such as `State`."""
+
+    recognition: Recognition
+
+    def is_training_graph(self, graph: Graph) -> bool:
+        """Return whether the stored values belong to this graph."""
+
+
+def modules_with_memory(module: nn.Module) -> "list[RecognizesGraph]":
+    """Return all parts of a module that store values of the nodes of its training graph."""
+    return [cast("RecognizesGraph", each) for each in module.modules() if hasattr(each, "recognition")]
+
+
+@contextmanager
+def recognize(module: nn.Module, recognition: Recognition) -> Iterator[None]:
+    """Let a module accept changed copies of its training graph, in a `with` block.
+
+    With `fixed`, predictions on copies use the stored values of the training graph, such as soft labels. With
+    `recomputed`, these values are computed again for each copy.
+    """
+    for each in modules_with_memory(module):
+        each.recognition = recognition
+    try:
+        yield
+    finally:
+        for each in modules_with_memory(module):
+            each.recognition = "checksum"
 
 
 def _clear_cache(state: State, _: object) -> None:

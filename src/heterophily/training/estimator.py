@@ -24,6 +24,9 @@ from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.network import Network
 from heterophily.models import Model
 from heterophily.training.class_weight import ClassWeight
+from heterophily.training.explain import explain_node
+from heterophily.training.explanation import ModelExplanation, NodeExplanation
+from heterophily.training.importance import explain_model
 from heterophily.training.finite import check_embeddings, check_logits
 from heterophily.training.inputs import GraphInput, align_features, align_labels, as_graph, read_input
 from heterophily.training.parameters import MethodParameters
@@ -273,6 +276,50 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         """Write weights (safetensors) and everything else (JSON) into a folder, without pickle."""
         self._fitted()
         return save_classifier(self, folder)
+
+    def explain(
+        self, node: str | int, graph: GraphInput | None = None, *, target: str | int | None = None, max_items: int = 100
+    ) -> NodeExplanation:
+        """Explain the prediction of one node: its neighbors, its columns, and the weights of messages.
+
+        An effect is the difference of the log-odds of a class between the prediction and a prediction without an
+        edge, or with the values of other nodes in a column. Labels are not used.
+
+        Parameters
+        ----------
+        node
+            Id of the node, or its number if the nodes have no ids.
+        graph
+            Graph of the node; by default, that of `fit`.
+        target
+            Class to explain; by default, the predicted one.
+        max_items
+            Number of neighbors, and of columns, up to which each one is measured. Of more, groups are measured, and
+            those with the largest effects are divided.
+        """
+        data = self._graph(graph)
+        return explain_node(self, data, node, target=target, max_items=max_items, seed=self.run_.seed)
+
+    def explain_model(
+        self, graph: GraphInput | None = None, *, n_repeats: int = 5, max_items: int = 100
+    ) -> ModelExplanation:
+        """Measure on which columns the predictions depend, and whether they depend on the edges.
+
+        The importance of a column is the decrease of the score if its values are shuffled among the nodes. The test
+        nodes are scored, the validation nodes if there are none, and all labeled nodes of a graph other than that of
+        `fit`.
+
+        Parameters
+        ----------
+        graph
+            Graph with labels; by default, that of `fit`.
+        n_repeats
+            Number of random orders, from which the standard error follows.
+        max_items
+            Number of columns up to which each one is measured, as in `explain`.
+        """
+        data = self._graph(graph)
+        return explain_model(self, data, n_repeats=n_repeats, max_items=max_items, seed=self.run_.seed)
 
     @classmethod
     def load(cls, folder: PathLike, *, graph: GraphInput | None = None, model: Model | None = None) -> "NodeClassifier":

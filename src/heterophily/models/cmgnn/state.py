@@ -9,7 +9,8 @@ learns to read the answer from this message alone. Therefore, there are two kind
 prototypes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -157,8 +158,7 @@ class CompatibilityState(State):
 
     @override
     def needs_adaptation(self, graph: GraphLike) -> bool:
-        is_known = graph is self._recognized or self._adapted is not None
-        return not is_known and not self.is_training_graph(graph)
+        return self._adapted is None and not self.is_training_graph(graph)
 
     @override
     def adapt(self, graph: GraphLike, predict: Callable[[], Tensor]) -> None:
@@ -170,6 +170,16 @@ class CompatibilityState(State):
     @override
     def end_adaptation(self) -> None:
         self._adapted = None
+
+    @override
+    @contextmanager
+    def forget(self, nodes: Tensor) -> Iterator[None]:
+        stored = self.supplementary_labels
+        self.supplementary_labels = stored.index_fill(0, nodes.to(stored.device), 1 / self.n_virtual)
+        try:
+            yield
+        finally:
+            self.supplementary_labels = stored
 
     @override
     def add_virtual_nodes(self, graph: GraphLike, features: Callable[[], Features]) -> GraphLike:
