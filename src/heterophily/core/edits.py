@@ -12,20 +12,18 @@ from torch import Tensor
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.core.types import IntArray
-
-
-def with_structure(graph: Graph, adjacency: Pattern, symmetric: Pattern, **changes: object) -> Graph:
-    """Return a graph with other edges, whose symmetrized edges are given."""
-    result = graph.replace(adjacency=adjacency, **changes)
-    result.__dict__["symmetric"] = symmetric
-    return result
+from heterophily.core.weights import sum_repeated
 
 
 def replace_features(graph: Graph, features: Features) -> Graph:
     """Return a graph with other features, (N, F)."""
-    result = graph.replace(features=features)
-    result.__dict__["symmetric"] = graph.symmetric
-    return result
+    return _share(graph.replace(features=features), graph, graph.symmetric, graph.symmetric_weights)
+
+
+def _share(copy: Graph, graph: Graph, symmetric: Pattern, weights: Tensor | None) -> Graph:
+    """Set the symmetrized edges of a copy, which is directed if the graph is."""
+    copy.__dict__.update(symmetric=symmetric, symmetric_weights=weights, is_directed=graph.is_directed)
+    return copy
 
 
 def remove_edges(graph: Graph, node: int, neighbors: Tensor) -> Graph:
@@ -40,12 +38,14 @@ def remove_edges(graph: Graph, node: int, neighbors: Tensor) -> Graph:
     is_removed = torch.zeros(graph.n_nodes, dtype=torch.bool)
     is_removed[neighbors] = True
 
-    def keep(pattern: Pattern) -> Pattern:
+    def keep(pattern: Pattern, weights: Tensor | None) -> tuple[Pattern, Tensor | None]:
         rows, columns = pattern.rows, pattern.indices
         is_edge = ((rows == node) & is_removed[columns.long()]) | ((columns == node) & is_removed[rows.long()])
-        return keep_entries(pattern, ~is_edge)
+        return keep_entries(pattern, ~is_edge), None if weights is None else weights[~is_edge]
 
-    return with_structure(graph, keep(graph.adjacency), keep(graph.symmetric))
+    adjacency, weights = keep(graph.adjacency, graph.weights)
+    copy = graph.replace(adjacency=adjacency, weights=weights)
+    return _share(copy, graph, *keep(graph.symmetric, graph.symmetric_weights))
 
 
 def keep_entries(pattern: Pattern, mask: Tensor) -> Pattern:
@@ -59,25 +59,30 @@ def keep_entries(pattern: Pattern, mask: Tensor) -> Pattern:
 def remove_all_edges(graph: Graph) -> Graph:
     """Return a graph with the same nodes and without edges."""
     empty = Pattern.from_edges([], [], shape=(graph.n_nodes, graph.n_nodes))
-    return with_structure(graph, empty, empty)
+    weights = None if graph.weights is None else graph.weights[:0]
+    return _share(graph.replace(adjacency=empty, weights=weights), graph, empty, weights)
 
 
 def rewire_edges(graph: Graph, generator: np.random.Generator) -> Graph:
     """Return a graph with random edges in which nodes have almost the same degrees.
 
-    Each undirected edge receives the second end of another one. Loops and repeated edges, which are few, are lost.
+    Each edge receives the second end of another one. Loops are lost, and repeated edges, which are few, are stored
+    once with the sum of their weights.
     """
-    rows, columns = graph.symmetric.rows.numpy(), graph.symmetric.indices.numpy()
-    once = rows < columns
-    ends = np.stack([rows[once], columns[once]])
-    swapped = generator.random(ends.shape[1]) < 0.5
-    first, second = np.where(swapped, ends[::-1], ends)
-    second = generator.permutation(second)
-    is_loop = first == second
-    first, second = first[~is_loop], second[~is_loop]
-    both = np.concatenate([first, second]), np.concatenate([second, first])
-    pattern = Pattern.from_edges(*both, shape=(graph.n_nodes, graph.n_nodes))
-    return with_structure(graph, pattern, pattern)
+    rows, columns = graph.adjacency.rows.numpy(), graph.adjacency.indices.numpy()
+    used = rows != columns if graph.is_directed else rows < columns
+    weights = np.ones(len(rows), dtype=np.float32) if graph.weights is None else graph.weights.numpy()
+    ends, weights = np.stack([rows[used], columns[used]]), weights[used]
+    if not graph.is_directed:
+        ends = np.where(generator.random(ends.shape[1]) < 0.5, ends[::-1], ends)
+    ends[1] = generator.permutation(ends[1])
+    is_kept = ends[0] != ends[1]
+    pairs, weights = ends.T[is_kept].astype(np.int64), weights[is_kept]
+    if not graph.is_directed:
+        pairs, weights = np.concatenate([pairs, pairs[:, ::-1]]), np.concatenate([weights, weights])
+    adjacency = Pattern.from_edges(*pairs.T, shape=(graph.n_nodes, graph.n_nodes))
+    summed = None if graph.weights is None else sum_repeated(adjacency, pairs, torch.from_numpy(weights))
+    return graph.replace(adjacency=adjacency, weights=summed)
 
 
 def nodes_within(pattern: Pattern, node: int, n_hops: int) -> Tensor:
@@ -98,21 +103,18 @@ def nodes_within(pattern: Pattern, node: int, n_hops: int) -> Tensor:
 
 def subgraph(graph: Graph, nodes: Tensor) -> Graph:
     """Return the part of a graph with some nodes, in ascending order, and the edges between them."""
-    return Graph(
-        *(_submatrix(graph.adjacency, nodes), select_rows(graph.features, nodes)),
-        *(graph.labels[nodes], graph.n_classes),
+    inner = Matrix.from_scipy(graph.to_scipy()[nodes.numpy()][:, nodes.numpy()])
+    copy = Graph(
+        inner.pattern,
+        select_rows(graph.features, nodes),
+        graph.labels[nodes],
+        graph.n_classes,
         name=graph.name,
         class_names=graph.class_names,
         feature_names=graph.feature_names,
+        weights=None if graph.weights is None else inner.values,
     )
-
-
-def _submatrix(pattern: Pattern, nodes: Tensor) -> Pattern:
-    number = torch.full((pattern.shape[0],), -1)
-    number[nodes] = torch.arange(len(nodes))
-    rows, columns = number[pattern.rows.long()], number[pattern.indices.long()]
-    inside = (rows >= 0) & (columns >= 0)
-    return Pattern.from_edges(rows[inside], columns[inside], shape=(len(nodes), len(nodes)))
+    return _share(copy, graph, copy.symmetric, copy.symmetric_weights)
 
 
 def select_rows(features: Features, nodes: Tensor) -> Features:
@@ -130,18 +132,23 @@ def disjoint_union(graphs: Sequence[Graph]) -> Graph:
     [1, 3]
     """
     first = graphs[0]
-    features = [graph.features for graph in graphs]
-    result = Graph(
+    copy = Graph(
         _diagonal_blocks([graph.adjacency for graph in graphs]),
-        _stack_features(features),
+        _stack_features([graph.features for graph in graphs]),
         torch.cat([graph.labels for graph in graphs]),
         first.n_classes,
         name=first.name,
         class_names=first.class_names,
         feature_names=first.feature_names,
+        weights=_join([graph.weights for graph in graphs]),
     )
-    result.__dict__["symmetric"] = _diagonal_blocks([graph.symmetric for graph in graphs])
-    return result
+    symmetric = _diagonal_blocks([graph.symmetric for graph in graphs])
+    return _share(copy, first, symmetric, _join([graph.symmetric_weights for graph in graphs]))
+
+
+def _join(weights: Sequence[Tensor | None]) -> Tensor | None:
+    given = [each for each in weights if each is not None]
+    return torch.cat(given) if given else None
 
 
 def _stack_features(features: Sequence[Features]) -> Features:

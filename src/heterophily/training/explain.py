@@ -19,7 +19,7 @@ from heterophily.core.types import FloatArray, IntArray
 from heterophily.htmp.state import State
 from heterophily.training.columns import row_values, table_columns
 from heterophily.training.explanation import ClassEffect, ColumnEffect, NeighborEffect, NodeExplanation, PartEffect
-from heterophily.training.gates import node_gates, recognize_copies, title_of
+from heterophily.training.gates import fixed_edges_note, node_gates, notes_of, recognize_copies, title_of
 from heterophily.training.occlusion import Occluder, Occlusion, log_odds, rank_items
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def explain_node(
             n_columns=len(study.columns),
             n_evaluations=occluder.n_evaluations,
             n_hops=occluder.n_hops,
+            notes=notes_of(fitted.predictor_, graph),
         )
 
 
@@ -108,6 +109,10 @@ class _NodeStudy:
     seed: int
 
     @property
+    def can_remove_edges(self) -> bool:
+        return not fixed_edges_note(self.fitted.predictor_)
+
+    @property
     def neighbors(self) -> IntArray:
         start, end = (int(each) for each in self.graph.symmetric.indptr[self.node : self.node + 2])
         return self.graph.symmetric.indices[start:end].long().numpy()
@@ -131,6 +136,8 @@ class _NodeStudy:
         return base - log_odds(hidden, self.target), hidden.double().softmax(dim=1)[:, self.target].numpy()
 
     def neighbor_effects(self) -> tuple[NeighborEffect, ...]:
+        if not self.can_remove_edges:
+            return ()
         neighbors, seen = self.neighbors, dict[int, float]()
 
         def effects(groups: Sequence[IntArray]) -> FloatArray:
@@ -153,6 +160,8 @@ class _NodeStudy:
         )
 
     def class_effects(self) -> tuple[ClassEffect, ...]:
+        if not self.can_remove_edges:
+            return ()
         members: dict[str, list[int]] = {}
         for neighbor in self.neighbors.tolist():
             members.setdefault(self.label(neighbor) or self.predictions[neighbor], []).append(neighbor)
@@ -217,7 +226,7 @@ class _NodeStudy:
             features = np.concatenate([column.features for column in columns])
             effects, p = self._replace([features], self._donors(1))
             found.append(PartEffect("ego", float(effects.mean()), float(p.mean())))
-        if len(self.neighbors):
+        if len(self.neighbors) and self.can_remove_edges:
             effects, p = self.measure([Occlusion(tuple(self.neighbors.tolist()))])
             found.append(PartEffect("neighbors", float(effects[0]), float(p[0])))
         return (*found, *self._stored_effect())

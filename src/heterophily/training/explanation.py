@@ -84,6 +84,8 @@ class NodeExplanation:
         Number of neighbors, and of columns with a value other than zero if features are sparse.
     n_evaluations, n_hops
         Number of predictions, and the size of the part of the graph that determines them; None for the full graph.
+    notes
+        What the effects do not include.
     """
 
     id: str
@@ -104,6 +106,7 @@ class NodeExplanation:
     n_columns: int
     n_evaluations: int
     n_hops: int | None
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> JsonObject:
         """Return the explanation as plain data."""
@@ -135,6 +138,8 @@ class ModelExplanation:
         Mean weights of ego, neighbors, and supplementary messages over the scored nodes, if the method has them.
     n_columns, n_repeats, n_evaluations
         Number of columns, of repetitions with other random orders, and of evaluations of the model.
+    notes
+        What the importances do not include.
     """
 
     graph: str
@@ -149,6 +154,7 @@ class ModelExplanation:
     n_columns: int
     n_repeats: int
     n_evaluations: int
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> JsonObject:
         """Return the explanation as plain data."""

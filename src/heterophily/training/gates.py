@@ -11,7 +11,7 @@ from heterophily.core.graph import Graph
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
-from heterophily.htmp.state import Recognition, modules_with_memory, recognize
+from heterophily.htmp.state import Recognition, State, modules_with_memory, recognize
 from heterophily.models.ensemble import Ensemble
 from heterophily.training.explanation import PARTS, GateShare, Part
 
@@ -37,6 +37,24 @@ def knows_graph(predictor: nn.Module, graph: Graph) -> bool:
 def recognize_copies(predictor: nn.Module, graph: Graph, recognition: Recognition) -> AbstractContextManager[None]:
     """Let changed copies of the graph count as the training graph in a `with` block, if the graph itself does."""
     return recognize(predictor, recognition) if knows_graph(predictor, graph) else nullcontext()
+
+
+def fixed_edges_note(predictor: nn.Module) -> str:
+    """Return why no prediction without an edge exists; empty if it does."""
+    for network in predictor.modules():
+        if isinstance(network, Network) and any(c.guidance.weight_per_entry for c in network.architecture.channels):
+            return f"{network.method.name} has one weight per pair of nodes, so the effects of edges cannot be measured"
+    return ""
+
+
+def notes_of(predictor: nn.Module, graph: Graph) -> tuple[str, ...]:
+    """Return what occlusion cannot measure, or keeps."""
+    notes = [fixed_edges_note(predictor)]
+    if any(isinstance(each, State) and each.n_virtual for each in predictor.modules()):
+        notes.append("the soft labels that the model stores are kept if an edge or a value is hidden")
+    if getattr(graph.encoder, "structure_", None) is not None:
+        notes.append("columns that were computed from the edges, such as degree, are kept if an edge is hidden")
+    return tuple(note for note in notes if note)
 
 
 def node_gates(predictor: nn.Module, graph: Graph, node: int) -> tuple[GateShare, ...]:

@@ -20,7 +20,7 @@ from heterophily.core.sparse import Matrix
 from heterophily.core.types import FloatArray, IntArray
 from heterophily.training.columns import table_columns
 from heterophily.training.explanation import Importance, ModelExplanation
-from heterophily.training.gates import mean_gates, recognize_copies, title_of
+from heterophily.training.gates import fixed_edges_note, mean_gates, recognize_copies, title_of
 from heterophily.training.occlusion import rank_items
 from heterophily.training.scoring import find_scoring
 
@@ -55,6 +55,7 @@ def explain_model(
             n_columns=n_columns,
             n_repeats=n_repeats,
             n_evaluations=study.n_evaluations,
+            notes=(note,) if (note := fixed_edges_note(fitted.predictor_)) else (),
         )
 
 
@@ -96,7 +97,7 @@ class _ModelStudy:
         return np.array([self.base - self.score(change(generator)) for generator in generators])
 
     def edge_importances(self) -> tuple[Importance, ...]:
-        if not self.graph.symmetric.n_entries:
+        if not self.graph.symmetric.n_entries or fixed_edges_note(self.fitted.predictor_):
             return ()
         removed = self.base - self.score(remove_all_edges(self.graph))
         rewired = self.decreases(lambda generator: rewire_edges(self.graph, generator))
