@@ -26,8 +26,8 @@ from heterophily.models import Model
 from heterophily.training.class_weight import ClassWeight
 from heterophily.training.explain import explain_node
 from heterophily.training.explanation import ModelExplanation, NodeExplanation
-from heterophily.training.importance import explain_model
 from heterophily.training.finite import check_embeddings, check_logits
+from heterophily.training.importance import explain_model
 from heterophily.training.inputs import GraphInput, align_features, align_labels, as_graph, read_input
 from heterophily.training.parameters import MethodParameters
 from heterophily.training.persistence import load_classifier, save_classifier
