@@ -90,7 +90,7 @@ def test_many_integers_are_classes():
 
 
 def test_unused_columns_of_edges_are_reported_once():
-    with pytest.warns(HeterophilyWarning, match="so 'since', 'until' will not be used") as caught:
+    with pytest.warns(HeterophilyWarning, match="'since', 'until' will not be used, because edges") as caught:
         graph_of(edges=EDGES | {"amount": [1, 2, 3], "since": [1, 2, 3], "until": [1, 2, 3]}, weight="amount")
     assert len(caught) == 1
     with pytest.raises(HeterophilyError, match='unknown column of the edge table "amount"'):
@@ -143,7 +143,7 @@ def test_a_graph_saves_its_encoder(tmp_path):
         (NODES, {"categorical": ["cuntry"]}, "an option names column 'cuntry'"),
         (NODES | {"account": [1, 1, 2, 3]}, {}, "the node table has node '1' twice"),
         (NODES | {"account": [1, None, 2, 3]}, {}, "column 'account' has 1 empty ids"),
-        (NODES | {"fold": ["dev"] * 4}, {}, "fold must be train, val, test, or empty, got 'dev'"),
+        (NODES | {"fold": ["dev"] * 4}, {}, "column 'fold' must contain train, val, test, or nothing, got 'dev'"),
     ],
 )
 def test_wrong_tables_are_refused(nodes, options, words):

@@ -70,7 +70,7 @@ def diagnose(options: DiagnoseOptions) -> None:
     """Diagnose a graph: measure its homophily and recommend methods."""
     from heterophily.analysis.diagnosis import diagnose
     from heterophily.data.loading import open_graph
-    from heterophily.views.columns import column_report, column_view
+    from heterophily.views.columns import column_report, with_columns
     from heterophily.views.console import console, diagnosis_view
     from heterophily.views.matplotlib import check_extension, save_charts
 
@@ -82,7 +82,7 @@ def diagnose(options: DiagnoseOptions) -> None:
     if options.as_json:
         print_json({**diagnosis.to_dict(), **column_report(graph)})
     else:
-        console().print(column_view(graph), diagnosis_view(diagnosis), sep="")
+        console().print(with_columns(graph, diagnosis_view(diagnosis)))
     if options.plot is not None:
         typer.echo(f"wrote {save_charts(diagnosis.charts[:1], options.plot)}", err=True)
     if options.report is not None:

@@ -148,7 +148,7 @@ def _fit(options: FitOptions, graph: "Graph") -> "NodeClassifier":
 
 
 def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") -> None:
-    from heterophily.views.columns import column_view
+    from heterophily.views.columns import with_columns
     from heterophily.views.console import console, fit_view
     from heterophily.views.fit import write_results
 
@@ -166,7 +166,7 @@ def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") ->
             table_words=options.table_words,
         )
         paths["report"] = write_fit(fitted, graph, options.report, command=command)
-    console().print(column_view(graph), fit_view(fitted, graph, paths), sep="")
+    console().print(with_columns(graph, fit_view(fitted, graph, paths)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 Frame: TypeAlias = "IntoDataFrame | Mapping[str, Sequence[object]]"
 
-MISSING = ("", "na", "n/a", "nan", "null", "<na>", "#n/a", "nat", "?", "-", "0000-00-00", "0000-00-00 00:00:00")
+INFINITE = ("inf", "-inf", "+inf", "infinity", "-infinity")
+NO_DATE = ("0000-00-00", "0000-00-00 00:00:00")
+MISSING = ("", "na", "n/a", "nan", "null", "<na>", "#n/a", "nat", "?", "-", *INFINITE, *NO_DATE)
 TRUE, FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 DECORATION = r"[\s$€£¥%']|^\+"  # is removed from numbers

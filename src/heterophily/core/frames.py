@@ -1,8 +1,8 @@
 """Graphs from two tables in memory: edges (source, target) and nodes (id, label, split, and features).
 
 Columns are found by name, in any order. Every column of the node table without another role is a feature, which a
-`FeatureEncoder` encodes. Ids are compared as text, so 7 and "7" are equal, but "007" and "7" are not. A missing label
-is unknown. Rows of the edge table are directed edges.
+`FeatureEncoder` encodes. Ids are compared as text, so 7 and "7" are equal, but "007" and "7" are not. If ids of edges
+are not in the node table, 7.0 is compared as 7. A missing label is unknown. Rows of the edge table are directed edges.
 """
 
 import warnings
@@ -59,6 +59,7 @@ class Table:
     data: "pa.Table"
     name: str
     saved: Mapping[str, str]  # the roles in the table on which an encoder was fitted
+    ignored: Sequence[str] = ()  # columns that have no role unless they are named
 
     def find(self, role: str, given: str | None, names: Sequence[str]) -> str | None:
         """Return the given column, or else the saved one, or else the first of the usual names, or else None."""
@@ -67,7 +68,7 @@ class Table:
             raise unknown_name(f"column of {self.name}", given, columns)
         if given is not None or self.saved.get(role) in columns:
             return given or self.saved[role]
-        spelling = {column.lower(): column for column in columns}
+        spelling = {column.lower(): column for column in columns if column not in self.ignored}
         return next((spelling[name] for name in names if name in spelling), None)
 
     def require(self, role: str, given: str | None, names: Sequence[str]) -> str:
@@ -83,11 +84,15 @@ class Table:
 
     def ids(self, column: str) -> "pa.Array":
         """Return a column of ids as text, and raise an error if one is empty."""
-        import pyarrow as pa
+        import pyarrow.compute as pc
 
-        ids = self.data[column].combine_chunks().cast(pa.string())
+        ids = as_text(self.data[column], ("",))
         if ids.null_count:
-            raise HeterophilyError(f"{self.name}: column {column!r} has {ids.null_count} empty ids; fill them in")
+            row = pc.index(ids.is_null(), True).as_py() + 1
+            raise HeterophilyError(
+                f"{self.name}: column {column!r} has {ids.null_count} empty ids, the first one in row {row}; fill them "
+                "in or remove these rows"
+            )
         return ids
 
 
@@ -105,10 +110,7 @@ def graph_from_frames(
 
     saved = {} if encoder is None else encoder.roles_
     edge_table = Table(as_arrow(edges), table_names[1], saved)
-    ends = {
-        "source": edge_table.require("source", roles.source, SOURCES),
-        "target": edge_table.require("target", roles.target, TARGETS),
-    }
+    ends = _find_ends(edge_table, roles)
     weight = _find_weight(edge_table, roles.weight, encoder)
     _report_unused(edge_table, [*ends.values(), weight])
     weights = None if weight is None else _weights(edge_table, weight)
@@ -116,13 +118,40 @@ def graph_from_frames(
     if nodes is None:
         ids = pa.chunked_array(end_ids).unique().sort()
         nodes = pa.table({roles.id or saved.get("id", IDS[0]): ids})
-    attributes, used = _read_nodes(Table(as_arrow(nodes), table_names[0], saved), roles, encoder)
+    attributes, used = _read_nodes(Table(as_arrow(nodes), table_names[0], saved, roles.ignore), roles, encoder)
     if attributes.encoder is not None and encoder is None:
         attributes.encoder.roles_ = ends | used | ({} if weight is None else {"weight": weight})
     pairs = _pairs(end_ids, attributes.node_ids or (), edge_table.name)
     bare = Graph.from_edges(pairs, weights=weights, n_nodes=attributes.n_nodes)
     graph = attributes.replace(adjacency=bare.adjacency, weights=bare.weights, name=name)
     return graph if encoder is None or encoder.structure_ is None else encode_structure(graph, encoder)
+
+
+def _find_ends(edges: Table, roles: Roles) -> dict[str, str]:
+    """Return the columns of both ends of an edge."""
+    ends = {
+        "source": edges.find("source", roles.source, SOURCES),
+        "target": edges.find("target", roles.target, TARGETS),
+    }
+    found = {role: column for role, column in ends.items() if column is not None}
+    if not found:
+        columns = ", ".join(map(repr, edges.data.column_names[:8]))
+        raise HeterophilyError(
+            f"{edges.name} must have the columns 'source' and 'target' or similar names in its first row, got "
+            f"{columns}; name them with source=... and target=... in Python or with --source and --target"
+        )
+    for role, names in (("source", SOURCES), ("target", TARGETS)):
+        edges.require(role, found.get(role), names)
+    _check_distinct(found)
+    return found
+
+
+def _check_distinct(roles: Mapping[str, str]) -> None:
+    """Raise an error if a column has two roles."""
+    owners: dict[str, str] = {}
+    for role, column in roles.items():
+        if owners.setdefault(column, role) != role:
+            raise HeterophilyError(f"column {column!r} cannot be both {owners[column]} and {role}; name another column")
 
 
 def _find_weight(edges: Table, given: str | None, encoder: FeatureEncoder | None) -> str | None:
@@ -142,15 +171,20 @@ def _read_nodes(table: Table, roles: Roles, encoder: FeatureEncoder | None) -> t
         "split": table.find("split", roles.split, SPLITS),
     }
     used = {role: column for role, column in found.items() if column is not None}
+    _check_distinct(used)
     ids = _unique(table.ids(used["id"]), table.name)
+    if not ids:
+        raise HeterophilyError(f"{table.name} has no rows; add one row per node")
     parts = _parts(table, found["split"])
     features, fitted = _features(table, set(used.values()), roles, encoder)
     labels = Labels(np.full(len(ids), -1))
     if found["label"] is not None:
         values, where = table.data[found["label"]], f"{table.name}: column {found['label']!r}"
         if encoder is None and roles.label_bins is not None:
-            fitted.label_edges_ = bin_edges(values, roles.label_bins, None if parts is None else parts[0])
+            fitted.label_edges_ = bin_edges(values, where, roles.label_bins, None if parts is None else parts[0])
         labels = read_labels(values, where, edges=fitted.label_edges_, allow_fractions=encoder is not None)
+    if parts is not None:
+        parts = _only_labeled(parts, labels.codes >= 0, table.name)
     graph = Graph.from_edges(
         [],
         features,
@@ -199,7 +233,7 @@ def _report_unused(edges: Table, used: Sequence[str | None]) -> None:
     if unused:
         columns = ", ".join(map(repr, unused))
         warnings.warn(
-            f"{edges.name}: edges have a weight and no features, so {columns} will not be used",
+            f"{edges.name}: {columns} will not be used, because edges have no features except a weight",
             HeterophilyWarning,
             stacklevel=4,
         )
@@ -236,6 +270,12 @@ def _pairs(ends: "Sequence[pa.Array]", ids: Sequence[str], table: str) -> IntArr
 
     known = pa.array(ids, pa.string())
     numbers = [pc.index_in(end, value_set=known) for end in ends]
+    if any(n.null_count for n in numbers):
+        # Libraries write integers as 1.0 if another row of the column is empty.
+        known, *ends_as_integers = (pc.replace_substring_regex(each, r"^(\d+)\.0$", r"\1") for each in (known, *ends))
+        as_integers = [pc.index_in(end, value_set=known) for end in ends_as_integers]
+        if pc.count_distinct(known).as_py() == len(known) and not any(n.null_count for n in as_integers):
+            numbers = as_integers
     unknown = sorted(
         {name for end, n in zip(ends, numbers, strict=True) for name in end.filter(n.is_null()).to_pylist()}
     )
@@ -257,9 +297,21 @@ def _parts(table: Table, column: str | None) -> list[BoolArray] | None:
     wrong = sorted(set(pc.unique(text.drop_null()).to_pylist()) - PART_NAMES.keys())
     if wrong:
         raise HeterophilyError(
-            f"{table.name}: {column} must be train, val, test, or empty, got {wrong[0]!r}; correct or ignore the column"
+            f"{table.name}: column {column!r} must contain train, val, test, or nothing, got {wrong[0]!r}; correct it, "
+            f"or ignore it with ignore=[{column!r}] or --ignore {column}"
         )
     if text.null_count == len(text):
         return None
     names = np.array([PART_NAMES.get(part, "") for part in text.to_pylist()])
     return [names == part for part in PARTS]
+
+
+def _only_labeled(parts: Sequence[BoolArray], labeled: BoolArray, table: str) -> list[BoolArray]:
+    """Return the parts, of which training and validation nodes have labels. A warning reports the other nodes."""
+    removed = {part: int((mask & ~labeled).sum()) for part, mask in zip(PARTS[:2], parts, strict=False)}
+    if any(removed.values()) and (parts[0] & labeled).any():
+        counts = " and ".join(f"{count} {part}" for part, count in removed.items() if count)
+        message = f"{table}: {counts} nodes without a label will not be used for training and validation"
+        warnings.warn(message, HeterophilyWarning, stacklevel=5)
+        return [*(mask & labeled for mask in parts[:2]), parts[2]]
+    return list(parts)

@@ -48,7 +48,8 @@ def read_labels(
             return Labels(np.full(len(text), -1))
         raise HeterophilyError(
             f"{where} has {n_fractions} different fractions, but classes were expected; this is a regression problem, "
-            "which label_bins=3 or --label-bins 3 turns into three classes of equal size"
+            "which label_bins=3 or --label-bins 3 turns into three classes of equal size; if another column contains "
+            "the classes, name it with label=... or --label"
         )
     codes, names = _encode_text(text)
     if pa.types.is_boolean(values.type):
@@ -68,9 +69,17 @@ def _count_fractions(values: "pa.ChunkedArray", text: "pa.Array") -> int:
     return len(present) if is_quantity else 0
 
 
-def bin_edges(values: "pa.ChunkedArray", bins: int, train: BoolArray | None) -> tuple[float, ...]:
+def bin_edges(values: "pa.ChunkedArray", where: str, bins: int, train: BoolArray | None) -> tuple[float, ...]:
     """Return the edges of bins of equal size among the training nodes, or among all nodes without a split."""
     numbers = as_numbers(values)
+    text = as_text(values, MISSING)
+    wrong = np.isnan(numbers) & np.asarray(text.is_valid().to_numpy(zero_copy_only=False))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise HeterophilyError(
+            f"{where} must contain numbers, which label_bins divides into classes, got {text[row].as_py()!r} in row "
+            f"{row + 1}; correct it, or omit label_bins or --label-bins"
+        )
     visible = numbers if train is None else numbers[train]
     visible = visible[np.isfinite(visible)]
     if bins < 2 or len(visible) < bins:

@@ -46,8 +46,13 @@ def read_table(path: Path) -> "pa.Table":
         raise HeterophilyError(f"there is no table at {path}; pass the path of a CSV or Parquet file")
     try:
         table = parquet.read_table(path) if path.suffix == ".parquet" else _read_csv(path)
-    except (pa.ArrowInvalid, UnicodeDecodeError, csv.Error) as error:
-        raise HeterophilyError(f"{path} is not a readable table: {error}") from error
+    except UnicodeDecodeError as error:
+        raise HeterophilyError(
+            f"{path} must be a text file in UTF-8, but it is not ({error}); save it again"
+        ) from error
+    except (pa.ArrowInvalid, csv.Error) as error:
+        hint = "correct this row" if "columns, got" in str(error) else "write it again"
+        raise HeterophilyError(f"{path} is not a readable table: {error}; {hint}") from error
     repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
     if repeated:
         raise HeterophilyError(f"{path} has column {repeated[0]!r} twice; remove one of them")
@@ -62,7 +67,7 @@ def _read_csv(path: Path) -> "pa.Table":
         first = file.readline()
     delimiter = _delimiter(first)
     header = next(csv.reader([first], delimiter=delimiter), [])
-    return arrow_csv.read_csv(
+    table = arrow_csv.read_csv(
         path,
         read_options=arrow_csv.ReadOptions(block_size=BLOCK),
         parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
@@ -70,8 +75,12 @@ def _read_csv(path: Path) -> "pa.Table":
             column_types={name: pa.string() for name in header}, null_values=[""], strings_can_be_null=True
         ),
     )
+    return table.rename_columns([name.strip() for name in table.column_names])
 
 
 def _delimiter(header: str) -> str:
-    """Return the delimiter that divides the header into the most columns."""
-    return max(DELIMITERS, key=lambda each: (len(next(csv.reader([header], delimiter=each), [])), each == ","))
+    """Return the delimiter that divides the header into the most columns, or a space if no other one does."""
+    counts = {each: len(next(csv.reader([header], delimiter=each), [])) for each in DELIMITERS}
+    if max(counts.values()) == 1 and " " in header.strip():
+        return " "
+    return max(DELIMITERS, key=lambda each: (counts[each], each == ","))

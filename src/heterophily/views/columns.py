@@ -37,11 +37,11 @@ def _share(missing: float) -> str:
     return "0 %" if missing == 0 else "< 0.1 %" if missing < 0.001 else f"{100 * missing:.1f} %"
 
 
-def column_view(graph: Graph) -> RenderableType:
-    """Return the report as a table for a terminal; empty if there are no columns."""
+def with_columns(graph: Graph, view: RenderableType) -> RenderableType:
+    """Return a view below the report of the columns, if there are any."""
     rows = column_rows(graph)[1:]
     if not rows:
-        return Text("", end="")
+        return view
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in HEADINGS:
         is_number = heading in ("missing", "features")
@@ -50,4 +50,4 @@ def column_view(graph: Graph) -> RenderableType:
         table.add_row(*map(Text, row), style="dim" if row[2].startswith("dropped") else "")
     n_more = len(rows) - MAX_ROWS
     more = [Text(f" and {n_more} more columns")] if n_more > 0 else []
-    return Group(Text("Columns", style="bold"), Padding(Group(table, *more), (0, 0, 1, 1)))
+    return Group(Text("Columns", style="bold"), Padding(Group(table, *more), (0, 0, 0, 1)), view)
