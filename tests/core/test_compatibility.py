@@ -7,9 +7,11 @@ from scipy import stats
 from sklearn.metrics.pairwise import cosine_similarity
 
 from heterophily.core.compatibility import (
+    cmd,
     confidence,
     degree_weights,
     discriminability,
+    edge_compatibility,
     estimated_compatibility,
     neighborhood_accuracy,
     neighborhood_overlap,
@@ -17,6 +19,7 @@ from heterophily.core.compatibility import (
     observed_compatibility,
     semantic_neighborhoods,
     similarity,
+    weighted_compatibility,
 )
 from heterophily.core.graph import Graph
 
@@ -264,3 +267,49 @@ def test_classes_keep_their_estimate_under_other_numbers(random_graph):
     original = estimated_compatibility(random_graph.symmetric, soft, weights)
     renumbered = estimated_compatibility(random_graph.symmetric, soft[:, order.argsort()], weights)
     torch.testing.assert_close(renumbered[order][:, order], original)
+
+
+def test_cmd_is_the_mean_distance_of_different_rows():
+    assert cmd(torch.eye(4)) == pytest.approx(2.0)
+    assert cmd(torch.full((3, 3), 1 / 3)) == 0.0
+    matrix = torch.tensor([[0.7, 0.3, 0.0], [0.2, 0.3, 0.5], [0.1, -0.4, 1.3]], dtype=torch.double)
+    distances = [(matrix[i] - matrix[j]).abs().sum() for i in range(3) for j in range(3) if i != j]
+    assert cmd(matrix) == pytest.approx(float(sum(distances)) / 6)
+    assert cmd(torch.cat([matrix, torch.zeros(1, 3)])) == pytest.approx(cmd(matrix))
+    assert cmd(torch.zeros(3, 3)) == 0.0
+
+
+def test_edges_have_equal_weight_in_the_matrix_of_edge_counts(random_graph):
+    graph = random_graph
+    counts = np.zeros((5, 5))
+    for i, j in zip(graph.symmetric.rows.tolist(), graph.symmetric.indices.tolist(), strict=True):
+        a, b = int(graph.labels[i]), int(graph.labels[j])
+        if a >= 0 and b >= 0:
+            counts[a, b] += 1
+    expected = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-12)
+    np.testing.assert_allclose(edge_compatibility(*parts(graph)).numpy(), expected)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("name", "published"), [("chameleon-f", 0.274), ("squirrel-f", 0.076)])
+def test_cmd_of_real_graphs_is_the_published_one(real_graph, name, published):
+    matrix = edge_compatibility(*parts(real_graph(name)))
+    assert cmd(matrix) == pytest.approx(published, abs=5e-4)
+
+
+def test_the_weighted_matrix_of_known_operators():
+    graph = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)], labels=[0, 1, 0, 1, 1])
+    classes = torch.eye(2, dtype=torch.double)[graph.labels]
+    mean = norm1(torch.as_tensor(graph.to_scipy().toarray()).double() + torch.as_tensor(graph.to_scipy().toarray()).T)
+    observed = observed_compatibility(*parts(graph))
+    torch.testing.assert_close(weighted_compatibility(classes, graph.labels), torch.eye(2, dtype=torch.double))
+    torch.testing.assert_close(weighted_compatibility(mean @ classes, graph.labels), observed)
+    difference = weighted_compatibility(classes - mean @ classes, graph.labels)
+    torch.testing.assert_close(difference, torch.eye(2, dtype=torch.double) - observed)
+    assert difference.min() < 0
+
+
+def test_the_weighted_matrix_ignores_receivers_without_a_label():
+    sums = torch.tensor([[1.0, 0.0], [5.0, 5.0], [0.0, -2.0]])
+    expected = torch.tensor([[1.0, 0.0], [0.0, -2.0]], dtype=torch.double)
+    torch.testing.assert_close(weighted_compatibility(sums, torch.tensor([0, -1, 1])), expected)

@@ -3,6 +3,9 @@
 C (N, K) contains the one-hot labels, with zero rows for unknown labels. C_nb = norm1(A C) (N, K) contains the
 semantic neighborhoods, the fraction of each class among a node's neighbors. M = norm1(Cᵀ C_nb) (K, K) is the
 average neighborhood of each class.
+
+CMD and the weighted matrix M̃ of a network are those of the newer version of the paper (Zheng et al., Understanding
+and enhancing message passing on heterophilic graphs via compatibility matrix, NeurIPS 2025).
 """
 
 import math
@@ -41,6 +44,45 @@ def observed_compatibility(adjacency: Pattern, labels: Tensor, n_classes: int) -
     known = labels >= 0
     sums = torch.zeros(n_classes, n_classes, dtype=torch.double, device=labels.device)
     return norm1(sums.index_add_(0, labels[known], neighborhoods[known]))
+
+
+def edge_compatibility(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
+    """norm1(Cᵀ A C), (K, K): each edge between labeled nodes has the same weight, unlike in M."""
+    counts = neighbor_counts(adjacency, labels, n_classes).double()
+    known = labels >= 0
+    sums = torch.zeros(n_classes, n_classes, dtype=torch.double, device=labels.device)
+    return norm1(sums.index_add_(0, labels[known], counts[known]))
+
+
+def weighted_compatibility(sums: Tensor, labels: Tensor) -> Tensor:
+    """M̃ = (CᵀC)⁻¹ Cᵀ (Ȧ C), (K, K): the weight that a node of class i gives to all its messages from class j.
+
+    Ȧ (N, N) contains the weights with which a network aggregates messages. Entries of Ȧ and M̃ may be negative, and
+    rows need not sum to 1. M̃ is the identity for Ȧ = I, M for the mean over neighbors, R, and I - M for I - R.
+
+    Parameters
+    ----------
+    sums
+        Ȧ C, the total weight of each class in the messages of a node, (N, K). Unlabeled senders are ignored.
+    labels
+        Classes of the receivers, (N,), with -1 for nodes to ignore.
+    """
+    known, n_classes = labels >= 0, sums.shape[1]
+    totals = torch.zeros(n_classes, n_classes, dtype=torch.double, device=labels.device)
+    totals.index_add_(0, labels[known], sums[known].double())
+    sizes = torch.bincount(labels[known], minlength=n_classes)
+    return totals / sizes.clamp_min(1).unsqueeze(1)
+
+
+def cmd(matrix: Tensor) -> float:
+    """CMD(M) = 1/(K(K-1)) Σ_(i≠j) ‖M_i - M_j‖₁, the mean L1 distance between different rows, without empty rows.
+
+    CMD(I) = 2, and 0 means that all rows are equal. Of a matrix with rows that sum to 1, the largest value is 2.
+    """
+    rows = matrix[matrix.abs().sum(dim=1) > 0].double()
+    if len(rows) < 2:
+        return 0.0
+    return float(torch.cdist(rows, rows, p=1).sum() / (len(rows) * (len(rows) - 1)))
 
 
 def similarity(matrix: Tensor) -> Tensor:

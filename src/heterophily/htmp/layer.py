@@ -75,11 +75,16 @@ class Layer(nn.Module):
         rows: Tensor | None = None,
     ) -> list[Tensor]:
         """Return (A_r ⊙ B_r) U_r for every channel, or some of its rows."""
-        operators = [self._operator(r, inputs[r], messages[r], context) for r in range(len(self.channels))]
-        sums = apply_operators(operators, messages)
+        sums = apply_operators(self.operators(inputs, messages, context), messages)
         sums = sums if rows is None else [m.index_select(0, rows) for m in sums]
         sums = self.architecture.transform.after_aggregation(sums, self.transform, self.size)
         return self._apply_relu(sums, "after")
+
+    def operators(
+        self, inputs: Sequence[Features | None], messages: Sequence[Tensor], context: Context
+    ) -> list[Operator]:
+        """Return A_r ⊙ B_r of every channel."""
+        return [self._operator(r, inputs[r], messages[r], context) for r in range(len(self.channels))]
 
     def update(self, messages: Sequence[Tensor], first_input: Features | None, context: Context) -> Tensor:
         """Return Z^l from the messages of all channels and the input of the first one."""

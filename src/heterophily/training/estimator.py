@@ -22,6 +22,7 @@ from heterophily.core.types import Array, FloatArray, PathLike, Value
 from heterophily.htmp.execution.blockwise import evaluate
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.network import Network
+from heterophily.htmp.weighted_compatibility import weighted_compatibilities
 from heterophily.models import Model
 from heterophily.training.class_weight import ClassWeight
 from heterophily.training.explain import explain_node
@@ -235,6 +236,21 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
             return estimate.cpu().numpy()
         labels = self._logits(graph).argmax(dim=1).cpu()
         return observed_compatibility(graph.symmetric, labels, len(self.classes_)).numpy()
+
+    @property
+    def weighted_compatibility_(self) -> dict[str, FloatArray]:
+        """The class weights of the messages of each channel and layer, (K, K) each; entries may be negative.
+
+        Unlabeled nodes have their predicted class. See `heterophily.htmp.weighted_compatibility`.
+        """
+        network, graph = self._fitted(), self._graph(None)
+        if not isinstance(network, Network):
+            raise HeterophilyError("only a single network sends messages, not trees and ensembles; fit one method")
+        placed = self._on_device(graph)
+        predicted = self._logits(graph).argmax(dim=1).to(placed.labels.device)
+        labels = torch.where(placed.labels >= 0, placed.labels, predicted)
+        matrices = weighted_compatibilities(network, placed, labels)
+        return {name: matrix.cpu().numpy() for name, matrix in matrices.items()}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "predictor_")
