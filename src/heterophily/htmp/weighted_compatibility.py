@@ -5,10 +5,11 @@ weights are those that the guidance B_r applies after training, without dropout.
 """
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heterophily.core.compatibility import weighted_compatibility
+from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.channel import Operator
@@ -47,6 +48,15 @@ def weighted_compatibilities(network: Network, graph: Graph, labels: Tensor | No
     finally:
         network.train(training)
     return found
+
+
+def predicted_compatibilities(network: nn.Module, graph: Graph) -> dict[str, Tensor]:
+    """Return M̃ of every channel and layer, with the predicted classes of unlabeled nodes."""
+    if not isinstance(network, Network):
+        raise HeterophilyError("only a single network sends messages, not trees and ensembles; fit one method")
+    with torch.no_grad():
+        predicted = network.eval()(graph).argmax(dim=1)
+    return weighted_compatibilities(network, graph, torch.where(graph.labels >= 0, graph.labels, predicted))
 
 
 def _of_layer(

@@ -22,7 +22,7 @@ from heterophily.core.types import Array, FloatArray, PathLike, Value
 from heterophily.htmp.execution.blockwise import evaluate
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.network import Network
-from heterophily.htmp.weighted_compatibility import weighted_compatibilities
+from heterophily.htmp.weighted_compatibility import predicted_compatibilities
 from heterophily.models import Model
 from heterophily.training.class_weight import ClassWeight
 from heterophily.training.explain import explain_node
@@ -239,17 +239,8 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
 
     @property
     def weighted_compatibility_(self) -> dict[str, FloatArray]:
-        """The class weights of the messages of each channel and layer, (K, K) each; entries may be negative.
-
-        Unlabeled nodes have their predicted class. See `heterophily.htmp.weighted_compatibility`.
-        """
-        network, graph = self._fitted(), self._graph(None)
-        if not isinstance(network, Network):
-            raise HeterophilyError("only a single network sends messages, not trees and ensembles; fit one method")
-        placed = self._on_device(graph)
-        predicted = self._logits(graph).argmax(dim=1).to(placed.labels.device)
-        labels = torch.where(placed.labels >= 0, placed.labels, predicted)
-        matrices = weighted_compatibilities(network, placed, labels)
+        """The weights of the classes in the messages of each channel and layer, (K, K); they may be negative."""
+        matrices = predicted_compatibilities(self._fitted(), self._on_device(self._graph(None)))
         return {name: matrix.cpu().numpy() for name, matrix in matrices.items()}
 
     def __sklearn_is_fitted__(self) -> bool:
