@@ -6,6 +6,7 @@ Parts declare what they require as class attributes; the checks compare these wi
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from heterophily.htmp.combine import Concat
 from heterophily.htmp.encoder import RawFeatures
 from heterophily.htmp.guidance import Guidance
 from heterophily.htmp.neighborhoods import Ego
@@ -99,6 +100,8 @@ def check_widths(architecture: "Architecture") -> str:
     if not combine.keeps_width and transform.keeps_width_after_combine:
         name = type(transform).__name__
         return f"{name} requires a COMBINE that keeps the width; use combine=Add()"
+    if transform.joins_messages and not isinstance(combine, Concat):
+        return f"{type(transform).__name__} maps the concatenation of all messages; use combine=Concat()"
     return _check_messages(architecture) or _check_equal_widths(architecture)
 
 

@@ -37,7 +37,7 @@ class Layer(nn.Module):
         )
         joint = dataclasses.replace(size, d_out=architecture.transform.width(size))
         self.combine = combine.weights(joint)
-        self.width = combine.width(joint)
+        self.width = architecture.transform.output_width(size, combine.width(joint))
         self.relu_places = [_relu_place(architecture, c, is_last=size.is_last) for c in channels]
         self.active = not size.is_last or architecture.activate_last
         self.activation = str(architecture.activation) if self.active else "none"

@@ -14,7 +14,7 @@ from typing_extensions import override
 from heterophily.core.dense import product
 from heterophily.core.graph import Features
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.parts import Init, Sizes, W, Weights
+from heterophily.htmp.parts import Dense, Init, Sizes, W, Weights, apply_dropout
 
 Inputs = Sequence[Features | None]
 
@@ -25,6 +25,7 @@ class Transform(Generic[W]):
 
     keeps_width: ClassVar[bool] = True  # whether messages are as wide as the input of the layer
     keeps_width_after_combine: ClassVar[bool] = False  # whether COMBINE must not change the width
+    joins_messages: ClassVar[bool] = False  # whether it maps the concatenation of all messages
 
     @property
     def concatenates_heads(self) -> bool:
@@ -54,6 +55,10 @@ class Transform(Generic[W]):
     def width(self, size: Sizes) -> int:
         """Width of a settled message."""
         return size.d_in
+
+    def output_width(self, size: Sizes, combined: int) -> int:
+        """Width of the state after `after_combine`, given the width of the result of COMBINE."""
+        return combined
 
 
 @dataclass(frozen=True)
@@ -210,3 +215,37 @@ class SharedLinear(Linear):
     @override
     def after_aggregation(self, messages: Sequence[Tensor], w: Weights, size: Sizes) -> list[Tensor]:
         return [super(SharedLinear, self).after_aggregation([message], w, size)[0] for message in messages]
+
+
+@dataclass(frozen=True)
+class JointLinear(Transform[Dense]):
+    """One linear map of all messages, which are aggregated first.
+
+    Z^l = drop([Z_1 ‖ .. ‖ Z_R]) W + b, Z_r = (A_r ⊙ B_r) Z^(l-1)
+
+    Parameters
+    ----------
+    dropout
+        Dropout rate after aggregation. `Dropout(layer=...)` applies dropout before aggregation.
+
+    Examples
+    --------
+    >>> JointLinear(dropout=0.5).dropout
+    0.5
+    """
+
+    dropout: float = 0.0
+    joins_messages = True
+
+    @override
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> Dense:
+        return Dense(len(channels) * size.d_in, size.d_out)
+
+    @override
+    def after_combine(self, state: Tensor, messages: Sequence[Tensor], w: Dense, layer: int) -> Tensor:
+        joined: Tensor = w(apply_dropout(state, self.dropout, training=w.training))
+        return joined
+
+    @override
+    def output_width(self, size: Sizes, combined: int) -> int:
+        return size.d_out

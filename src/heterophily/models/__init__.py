@@ -31,6 +31,7 @@ from heterophily.models.mixhop import MixHop
 from heterophily.models.mlp import MLP
 from heterophily.models.ordered_gnn import OrderedGNN
 from heterophily.models.simp_gcn import SimPGCN
+from heterophily.models.trio import Trio
 from heterophily.models.ugcn import UGCN
 from heterophily.models.wrgnn import WRGNN
 
@@ -57,7 +58,7 @@ PUBLISHED: tuple[type[Method], ...] = (
     CMGNN,
 )
 CLASSICS: tuple[type[Method], ...] = (GCNPlus, SAGEPlus, GATPlus, LINKX)
-OTHERS: tuple[type[Method], ...] = ()  # methods that are not in the paper's table
+OTHERS: tuple[type[Method], ...] = (Trio,)  # methods that are not in the paper's table
 
 Registered = type[Method] | CustomMethod
 Model = str | Path | MethodLike
