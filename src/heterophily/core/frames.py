@@ -242,7 +242,8 @@ def _report_unused(edges: Table, used: Sequence[str | None]) -> None:
 def _report_dropped(encoder: FeatureEncoder) -> None:
     dropped = [repr(column.name) for column in encoder.columns_ if column.type in ("id", "nested")]
     if dropped:
-        message = f"{', '.join(dropped)} will not be used, like identifiers; to keep a column, name it in categorical"
+        names = ", ".join(dropped)
+        message = f"{names} will not be used, like identifiers; name them in categorical to keep them, or in ignore"
         warnings.warn(message, HeterophilyWarning, stacklevel=5)
 
 
