@@ -11,11 +11,11 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import NotRequired, TypedDict
-from zipfile import BadZipFile
+from typing import cast
 
 import numpy as np
 import torch
+from pydantic.types import JsonValue
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -24,37 +24,23 @@ from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.frames import Roles
 from heterophily.core.graph import PARTS, Graph, Split
+from heterophily.core.npz import NPZ_ERRORS, load_npz
+from heterophily.core.saved_graph import FORMAT, Facts, check_sorted, check_tensors, parse_facts, parse_ids
+from heterophily.core.schema import parse_json
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.core.split import splits_from_masks
 from heterophily.core.tables import SUFFIXES, read_tables
 from heterophily.core.types import Array, JsonObject, PathLike
 from heterophily.core.validation import ARRAYS
 
-FORMAT = "heterophily-graph-1"
 MAX_NAME = 120  # bytes of a name in a path; file systems allow 255 with all additions
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # of a full or read-only disk
-NPZ_ERRORS = (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile)  # of a wrong file
 NPZ_KEYS = {
     "edges": ("edges", "edge_index"),
     "features": ("node_features", "features", "x"),
     "labels": ("node_labels", "labels", "y"),
     "weights": ("edge_weights", "edge_weight", "weights"),
 }
-
-
-class _Facts(TypedDict):
-    """The JSON part of a saved graph."""
-
-    format: str
-    name: str
-    n_classes: int
-    n_features: int
-    class_names: Sequence[str] | None
-    class_values: NotRequired[Sequence[str] | Sequence[int] | None]
-    feature_names: NotRequired[Sequence[str] | None]
-    encoder: NotRequired[JsonObject | None]
-    origins: dict[str, str]
-    symmetric: bool
 
 
 def read_graph(
@@ -69,8 +55,10 @@ def read_graph(
             raise HeterophilyError(f"{source} is a folder with its own table of nodes; pass its edge table instead")
         tables = _table_in(source, "edges"), _table_in(source, "nodes")
         return read_tables(*tables, roles=roles, encoder=encoder)
-    if source.suffix in SUFFIXES:
+    if source.suffix in SUFFIXES and source.is_file():
         return read_tables(source, None if nodes is None else Path(nodes), roles=roles, encoder=encoder)
+    if not source.is_file():
+        raise HeterophilyError(f"{source} is neither a file nor a folder; save the graph to a file")
     readers = {".npz": read_npz, ".graphml": read_graphml, ".safetensors": load_graph}
     if source.suffix not in readers:
         raise HeterophilyError(
@@ -99,6 +87,8 @@ def read_npz(path: Path) -> Graph:
     """
     try:
         arrays = load_npz(path)
+    except HeterophilyError:
+        raise
     except NPZ_ERRORS as error:
         raise HeterophilyError(
             f"{path} is not an npz file of plain arrays ({error}); save it without pickled objects"
@@ -118,29 +108,23 @@ def _first(arrays: Mapping[str, Array], keys: Sequence[str]) -> Array | None:
     return next((arrays[key] for key in keys if key in arrays), None)
 
 
-def load_npz(path: Path) -> dict[str, Array]:
-    """Read all arrays of an npz file without pickled objects."""
-    # NumPy does not close a path that is not a zip file, and returns the array of an npy file.
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
-        return dict(content)
-
-
 def read_graphml(path: Path) -> Graph:
     """Read a GraphML file. Attribute `label` is the class, and numeric attributes are features."""
-    from xml.etree.ElementTree import ParseError
-
     import networkx as nx
 
     try:
         graph = nx.read_graphml(path)
-    except (ParseError, ValueError, nx.NetworkXError) as error:
-        raise HeterophilyError(f"{path} is not a valid GraphML file: {error}") from error
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # NetworkX raises many kinds of errors for unknown types, keys, and encodings
+        reason = f"unknown {error}" if isinstance(error, KeyError) else str(error)
+        raise HeterophilyError(f"{path} is not a valid GraphML file: {reason}") from error
     return Graph.from_networkx(graph).replace(name=path.stem)
 
 
 def save_graph(graph: Graph, path: PathLike) -> Path:
     """Write the graph atomically to a safetensors file."""
-    facts: _Facts = {
+    facts: JsonObject = {
         "format": FORMAT,
         "name": graph.name,
         "n_classes": graph.n_classes,
@@ -183,26 +167,30 @@ def _tensors_of(graph: Graph) -> dict[str, Tensor]:
 def load_graph(path: PathLike, *, mmap: bool = False) -> Graph:
     """Read a graph that `save_graph` wrote.
 
-    The file is mapped into memory in either case. With `mmap`, the arrays are not validated, so a page is
-    read only when a batch needs it, and the graph may be larger than memory.
+    The file is mapped into memory in either case. With `mmap`, features are not validated, so a page
+    of them is read only when a batch needs it, and the graph may be larger than memory.
     """
     try:
         with safe_open(path, framework="pt") as file:
-            facts = json.loads((file.metadata() or {}).get("graph", "{}"))
+            text = (file.metadata() or {}).get("graph", "{}")
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, json.JSONDecodeError) as error:
+    except (SafetensorError, OSError) as error:
         raise HeterophilyError(f"{path} is not a saved graph: {error}") from error
-    if facts.get("format") != FORMAT:
-        raise HeterophilyError(
-            f"{path} must be a graph of format {FORMAT}, got another safetensors file; write it with Graph.save"
-        )
     try:
+        if parse_json(dict[str, JsonValue], text).get("format") != FORMAT:
+            raise HeterophilyError(
+                f"it must be a graph of format {FORMAT}, got another safetensors file; write it with Graph.save"
+            )
+        facts = parse_facts(text)
+        check_tensors(tensors, facts)
         return _graph_of(tensors, facts, mmap=mmap)
     except KeyError as error:
         raise HeterophilyError(f"{path} has no tensor {error}; write it again with Graph.save") from error
+    except HeterophilyError as error:
+        raise HeterophilyError(f"{path} is not a saved graph: {error}") from error
 
 
-def _graph_of(tensors: dict[str, Tensor], facts: _Facts, *, mmap: bool) -> Graph:
+def _graph_of(tensors: dict[str, Tensor], facts: Facts, *, mmap: bool) -> Graph:
     ids, class_names = tensors.get("node_ids"), facts["class_names"]
     graph = Graph._from_validated(
         {
@@ -216,24 +204,27 @@ def _graph_of(tensors: dict[str, Tensor], facts: _Facts, *, mmap: bool) -> Graph
                 for name, origin in facts["origins"].items()
             },
             "name": facts["name"],
-            "node_ids": None if ids is None else tuple(json.loads(ids.numpy().tobytes())),
+            "node_ids": None if ids is None else parse_ids(ids),
             "class_names": None if class_names is None else tuple(class_names),
             **_column_facts(facts),
         },
-        check=() if mmap else ARRAYS,
+        check=("adjacency", "weights") if mmap else ARRAYS,
     )
+    check_sorted("adjacency", graph.adjacency)
+    if not mmap and isinstance(graph.features, Matrix):
+        check_sorted("features", graph.features.pattern)
     if mmap and facts.get("symmetric"):
         graph.__dict__["symmetric"] = graph.adjacency
     return graph
 
 
-def _column_facts(facts: _Facts) -> dict[str, object]:
+def _column_facts(facts: Facts) -> dict[str, object]:
     """Return the facts about tables. Graphs that were saved by earlier versions have none."""
     values, names, encoder = facts.get("class_values"), facts.get("feature_names"), facts.get("encoder")
     return {
         "class_values": None if values is None else tuple(values),
         "feature_names": None if names is None else tuple(names),
-        "encoder": None if encoder is None else FeatureEncoder.from_dict(encoder),
+        "encoder": None if encoder is None else FeatureEncoder.from_dict(cast("JsonObject", encoder)),
     }
 
 

@@ -84,9 +84,16 @@ class Table:
 
     def ids(self, column: str) -> "pa.Array":
         """Return a column of ids as text, and raise an error if one is empty."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        ids = as_text(self.data[column], ("",))
+        try:
+            ids = as_text(self.data[column], ("",))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise HeterophilyError(
+                f"{self.name}: column {column!r} must contain ids as text or numbers, got {self.data[column].type}; "
+                "convert the column"
+            ) from error
         if ids.null_count:
             row = pc.index(ids.is_null(), True).as_py() + 1
             raise HeterophilyError(

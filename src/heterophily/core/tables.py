@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 DELIMITERS = ("\t", ";", ",", "|")
+FREE_CELLS = 2**24  # cells that every Parquet file may contain
+CELLS_PER_BYTE = 20  # above which a larger file is rejected
 BLOCK = 1 << 24  # bytes that Arrow parses at a time; a row must fit
 
 
@@ -40,23 +42,38 @@ def read_tables(
 def read_table(path: Path) -> "pa.Table":
     """Read a CSV, TSV, or Parquet file."""
     import pyarrow as pa
-    from pyarrow import parquet
 
     if not path.is_file():
         raise HeterophilyError(f"there is no table at {path}; pass the path of a CSV or Parquet file")
     try:
-        table = parquet.read_table(path) if path.suffix == ".parquet" else _read_csv(path)
+        table = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+    except HeterophilyError:
+        raise
     except UnicodeDecodeError as error:
         raise HeterophilyError(
             f"{path} must be a text file in UTF-8, but it is not ({error}); save it again"
         ) from error
-    except (pa.ArrowInvalid, csv.Error) as error:
+    except (pa.ArrowException, OSError, csv.Error) as error:
         hint = "correct this row" if "columns, got" in str(error) else "write it again"
         raise HeterophilyError(f"{path} is not a readable table: {error}; {hint}") from error
     repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
     if repeated:
         raise HeterophilyError(f"{path} has column {repeated[0]!r} twice; remove one of them")
     return table
+
+
+def _read_parquet(path: Path) -> "pa.Table":
+    """Read a Parquet file unless it contains far more cells than its size suggests."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        n_cells = file.metadata.num_rows * file.metadata.num_columns
+        if n_cells > max(FREE_CELLS, CELLS_PER_BYTE * path.stat().st_size):
+            raise HeterophilyError(
+                f"{path} has {path.stat().st_size / 1e6:.1f} MB, but {n_cells:,} cells; save it without compression "
+                "or remove constant columns"
+            )
+        return file.read()
 
 
 def _read_csv(path: Path) -> "pa.Table":

@@ -25,6 +25,10 @@ ArrayInput: TypeAlias = ArrayLike | Tensor
 LabelInput: TypeAlias = ArrayInput | None
 SparseInput: TypeAlias = sp.sparray | sp.spmatrix
 FeatureInput: TypeAlias = ArrayInput | Matrix | SparseInput | None
+FREE_NODES = 2**20  # nodes that a graph may have, however few edges name them
+FREE_CLASSES = 1000  # classes that a graph may have, however few nodes it has
+MAX_EXACT = 2.0**53  # below which a float represents every integer
+MAX_CLASSES = 10_000  # matrices of classes by classes are dense
 ARRAYS = frozenset({"adjacency", "features", "weights"})  # their validation reads every entry
 
 
@@ -37,6 +41,11 @@ def check_graph(graph: "Graph", *, changed: Collection[str] = ARRAYS) -> None:
         if length != n:
             raise HeterophilyError(f"{what} must have one row per node ({n}), got {length} rows")
     k, f = graph.n_classes, graph.features.shape[1]
+    if k > MAX_CLASSES:
+        raise HeterophilyError(
+            f"a graph may have up to {MAX_CLASSES:,} classes, got {k:,}; use another column as the label, or divide "
+            "numbers into classes with label_bins"
+        )
     named = {"node_ids": n, "class_names": k, "class_values": k, "feature_names": f}
     for kind, names, size in ((kind, getattr(graph, kind), size) for kind, size in named.items()):
         if names is not None and len(names) != size:
@@ -173,6 +182,10 @@ def feature_matrix(features: FeatureInput) -> Tensor | Matrix:
     if isinstance(features, SparseInput):
         return Matrix.from_scipy(features)
     x = features.detach() if isinstance(features, Tensor) else _dense(features)
+    if x.is_complex():
+        raise HeterophilyError(
+            f"features must be real numbers, got {x.dtype}; pass real and imaginary parts as columns"
+        )
     if x.dim() != 2:
         raise HeterophilyError(f"features must be an (N, F) matrix, got shape {tuple(x.shape)}")
     if x.layout != torch.strided:
@@ -200,7 +213,7 @@ def label_vector(labels: ArrayInput) -> Tensor:
     integral = np.full(y.shape, y.dtype.kind in "iu")
     if y.dtype.kind == "f":
         numbers = y.astype(np.float64)
-        integral = np.isfinite(numbers) & (numbers == np.round(numbers))
+        integral = (numbers == np.round(numbers)) & (np.abs(numbers) < MAX_EXACT)
     if not integral.all():
         raise HeterophilyError(
             f"labels must be integers, with -1 for unknown, got {y[~integral].tolist()[0]!r}; for "
@@ -235,7 +248,24 @@ def count_nodes(pairs: IntArray, x: Tensor | Matrix | None, y: Tensor | None, n_
         raise HeterophilyError(f"features, labels, and n_nodes must have the same length, got {received}")
     if given:
         return next(iter(given.values()))
-    return max(int(pairs.max()) + 1, 0) if len(pairs) else 0
+    n = max(int(pairs.max()) + 1, 0) if len(pairs) else 0
+    if n > max(FREE_NODES, 100 * len(pairs)):
+        raise HeterophilyError(
+            f"{len(pairs)} edges with node numbers up to {n - 1} describe a graph of mostly isolated nodes; number the "
+            "nodes from 0, or pass features, labels, or n_nodes for all of them"
+        )
+    return n
+
+
+def count_classes(labels: Tensor) -> int:
+    """Return the number of classes of labels 0, 1, ..., which must not be much larger than their number."""
+    n = int(labels.max()) + 1 if len(labels) else 0
+    if n > max(FREE_CLASSES, len(labels)):
+        raise HeterophilyError(
+            f"labels must be 0, 1, ... or -1 for unknown, got {n - 1} at node {int(labels.argmax())} of a graph with "
+            f"{len(labels)} nodes; number the classes consecutively, or pass n_classes"
+        )
+    return n
 
 
 def node_numbers(nodes: ArrayInput) -> Tensor:

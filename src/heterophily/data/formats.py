@@ -13,8 +13,8 @@ import scipy.io
 import scipy.sparse as sp
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.files import load_npz
 from heterophily.core.graph import Graph
+from heterophily.core.npz import load_npz
 from heterophily.core.split import splits_from_masks
 from heterophily.core.types import Array
 from heterophily.data.pickles import read_pickle, read_pickled_npz

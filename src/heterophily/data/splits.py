@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.files import NPZ_ERRORS, load_npz
 from heterophily.core.graph import PARTS, Graph, Split
+from heterophily.core.npz import NPZ_ERRORS, load_npz
 from heterophily.core.split import splits_from_masks
 from heterophily.core.types import IntArray
 
