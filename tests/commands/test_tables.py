@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from heterophily.commands.main import main
+from heterophily.commands.models import FitOptions
 from heterophily.commands.options import TableOptions
 
 N = 90
@@ -155,4 +156,12 @@ def test_options_are_words_of_a_command():
     options = TableOptions(id_column="my id", ignore=["a", "b"], label_bins=3)
     assert options.table_words == ["--id", "my id", "--ignore", "a", "--ignore", "b", "--label-bins", "3"]
     assert TableOptions().roles is None
+    assert FitOptions(source="g", out="o", positions=0, label_column="y").table_words == [
+        "--label",
+        "y",
+        "--positions",
+        "0",
+    ]
+    assert FitOptions(source="g", out="o").table_words == []
+    assert FitOptions(source="g", out="o", positions=0).roles is None
     assert options.roles.label_bins == 3

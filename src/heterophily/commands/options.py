@@ -29,6 +29,7 @@ TABLE_OPTIONS = {
     "categorical": "--categorical",
     "numeric": "--numeric",
     "label_bins": "--label-bins",
+    "positions": "--positions",
 }
 O = TypeVar("O")  # noqa: E741
 Command: TypeAlias = Callable[..., None]
@@ -74,17 +75,19 @@ class RoleOptions:
         """The options as an argument of `open_graph`; None if there are none."""
         from heterophily.core.frames import Roles
 
-        given = {name.removesuffix("_column"): getattr(self, name) for name in TABLE_OPTIONS if hasattr(self, name)}
-        return Roles(**given) if any(given.values()) else None
+        values = {name.removesuffix("_column"): getattr(self, name, None) for name in TABLE_OPTIONS}
+        given = {field.name: values[field.name] for field in fields(Roles) if values[field.name]}
+        return Roles(**given) if given else None  # type: ignore[arg-type]
 
     @property
     def table_words(self) -> list[str]:
-        """The options as words of a command."""
+        """The options that are not defaults, as words of a command."""
         words: list[str] = []
-        for name, option in TABLE_OPTIONS.items():
-            value = getattr(self, name, None)
-            for each in value if isinstance(value, list) else [] if value is None else [value]:
-                words += [option, str(each)]
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name in TABLE_OPTIONS and value != each.default:
+                for item in value if isinstance(value, list) else [value]:
+                    words += [TABLE_OPTIONS[each.name], str(item)]
         return words
 
 
