@@ -7,11 +7,11 @@ import torch
 from heterophily import Graph, HeterophilyError, Split, build
 from heterophily.core.spaces import setting_infos
 from heterophily.htmp.method import equation_of, reference_settings, search_space, summary_of
-from heterophily.models import CLASSICS, PUBLISHED, REGISTRY
+from heterophily.models import CLASSICS, NETWORKS, PUBLISHED
 from heterophily.views.fidelity import page
 
 N, F, K = 24, 150, 3
-ENTRIES = tuple(REGISTRY.values())
+ENTRIES = tuple(NETWORKS.values())
 PRESETS = ("published", "reference")
 # Candidates of equal degree and neighbors of equal similarity are taken in the order of node numbers.
 ORDER_MATTERS = {"wrgnn", "simp-gcn"}

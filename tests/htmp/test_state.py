@@ -8,7 +8,7 @@ import torch
 
 from heterophily import Graph, HeterophilyError, Split, build, load
 from heterophily.htmp.execution.blockwise import evaluate
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS
 
 N, F, K = 60, 8, 3
 TRAIN = torch.arange(30)
@@ -71,7 +71,7 @@ def test_methods_without_a_state_need_no_initialization():
     assert build("gcn", graph).state_summary() == {}
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_the_loss_depends_on_its_logits(name):
     graph = random_graph()
     torch.manual_seed(0)
@@ -117,7 +117,7 @@ def test_a_plain_loop_trains_cmgnn():
     assert run_readme_loop("cmgnn", graph, graph.split("0"), n_epochs=60) >= 0.95
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_the_plain_loop_runs_every_method(name):
     graph = random_graph()
     split = Split.from_nodes(np.arange(30), np.arange(30, 50), np.arange(50, N))

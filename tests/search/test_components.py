@@ -9,7 +9,7 @@ import torch
 from heterophily import HeterophilyError, NodeClassifier, build
 from heterophily.core.spaces import Choice
 from heterophily.htmp.method import CustomMethod, search_space
-from heterophily.models import REGISTRY, find_method
+from heterophily.models import NETWORKS, REGISTRY, find_method
 from heterophily.search.components import MENU, SETTINGS, STARTS, ArchitectureSearch, make_architecture
 from heterophily.search.files import method_source, write_method
 from heterophily.training.trainer import train
@@ -110,10 +110,10 @@ def test_a_method_is_the_same_after_writing_and_reading(draw):
         assert names["METHOD"] == method
 
 
-@pytest.mark.parametrize("model", REGISTRY)
+@pytest.mark.parametrize("model", NETWORKS)
 def test_published_architectures_can_be_written_too(model):
     names = {}
-    method = CustomMethod("mine", REGISTRY[model]().architecture())
+    method = CustomMethod("mine", NETWORKS[model]().architecture())
     exec(method_source(method, description="Known."), names)
     assert names["METHOD"] == method
 

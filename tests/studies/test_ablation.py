@@ -3,7 +3,7 @@ import pytest
 from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import Embed, Predict
 from heterophily.htmp.method import make_method
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS, REGISTRY
 from heterophily.models.building import build
 from heterophily.models.cmgnn.method import CMGNN, ablation_variants
 from heterophily.studies import ablation
@@ -57,10 +57,10 @@ def test_other_methods_lose_each_part_that_they_can_do_without(graph, model, set
         assert network.loss(logits, graph, nodes).isfinite()
 
 
-@pytest.mark.parametrize("model", REGISTRY)
+@pytest.mark.parametrize("model", NETWORKS)
 def test_every_variant_that_passes_the_checks_has_finite_logits_and_loss(graph, model):
     nodes = graph.labeled.nonzero().squeeze(1)
-    for variant in variants_of(make_method(REGISTRY[model])).values():
+    for variant in variants_of(make_method(NETWORKS[model])).values():
         network = build(variant, graph)
         network.initialize_states(graph, nodes)
         logits = network(graph)

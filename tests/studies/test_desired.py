@@ -8,7 +8,7 @@ from heterophily import build
 from heterophily.core.compatibility import discriminability
 from heterophily.core.errors import HeterophilyError
 from heterophily.htmp.method import make_method
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS
 from heterophily.studies import desired
 from heterophily.studies.compatibility import matrix_of
 from heterophily.studies.desired import aggregation_kind, desired_compatibility, mixing_weights
@@ -124,9 +124,9 @@ def test_weights_of_a_weighted_add(graph):
     assert mixing_weights(network) == [0.2, 0.8]
 
 
-@pytest.mark.parametrize("model", REGISTRY)
+@pytest.mark.parametrize("model", NETWORKS)
 def test_a_method_has_a_known_way_or_says_that_it_has_none(model):
-    method = make_method(REGISTRY[model])
+    method = make_method(NETWORKS[model])
     ways = [way for way, models in WAYS.items() if model in models]
     if ways:
         assert aggregation_kind(method) == ways[0]

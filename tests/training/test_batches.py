@@ -14,7 +14,7 @@ from heterophily.htmp.execution import blockwise as layerwise
 from heterophily.htmp.losses import classification
 from heterophily.htmp.method import full_graph_reason
 from heterophily.htmp.network import Network
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS
 from heterophily.models.cmgnn.state import class_sums, prototype_features
 from heterophily.training.seeds import derived_seed
 from heterophily.training.steps import MiniBatch
@@ -37,10 +37,10 @@ def test_one_batch_with_all_neighbors_is_training_on_the_whole_graph(run, model,
     assert_close_scores(batch, whole)
 
 
-@pytest.mark.parametrize("model", REGISTRY)
+@pytest.mark.parametrize("model", NETWORKS)
 def test_every_method_trains_in_batches_or_reports_why_not(run, model):
     options = {"batch_size": 8, "neighbors": (3, 2), "width": 64, "max_epochs": 2}
-    why = full_graph_reason(REGISTRY[model]())
+    why = full_graph_reason(NETWORKS[model]())
     if why:
         with pytest.raises(HeterophilyError, match=f"{model} cannot be trained in batches") as error:
             run(model, **options)

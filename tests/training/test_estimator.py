@@ -10,7 +10,7 @@ from heterophily import Graph, HeterophilyError, NodeClassifier, Split
 from heterophily.data.splits import random_splits
 from heterophily.data.synthetic import digits, synthetic_graph
 from heterophily.htmp.method import replace_architecture
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS, REGISTRY
 
 QUICK = {"max_epochs": 12, "width": 16}
 BOUND = {"glognn", "linkx", "hog-gcn"}
@@ -81,7 +81,7 @@ def test_a_loaded_classifier_predicts_on_a_graph_that_is_passed(graph, tmp_path)
         again.predict()
 
 
-@pytest.mark.parametrize("name", sorted(set(REGISTRY) - BOUND))
+@pytest.mark.parametrize("name", sorted(set(NETWORKS) - BOUND))
 def test_new_nodes_are_predicted_by_every_method_whose_mathematics_allows_it(graph, larger, name):
     assert fitted(graph, name, max_epochs=2, width=64).predict(larger).shape == (185,)
 

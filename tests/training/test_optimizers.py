@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from heterophily import build
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS
 from heterophily.training.optimizers import make_optimizers
 
 
 @pytest.mark.parametrize("preset", ["published", "reference"])
-@pytest.mark.parametrize("model", REGISTRY)
+@pytest.mark.parametrize("model", NETWORKS)
 def test_every_weight_is_learned_once_with_the_decay_of_its_group(graph, model, preset):
     network = build(model, graph, preset=preset, learning_rate=0.03, weight_decay=0.02)
     groups = network.architecture.param_groups

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from heterophily import Graph, HeterophilyError, NodeClassifier
 from heterophily.core.spaces import setting_infos
 from heterophily.htmp.method import Method
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS
 from heterophily.models.gcn import GCN
 from heterophily.training.scoring import SCORINGS
 
@@ -147,9 +147,9 @@ def test_a_clone_has_the_same_parameters_and_is_not_fitted(graph, split, model):
     np.testing.assert_array_equal(again.predict_proba(), fitted.predict_proba())
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_no_setting_has_the_name_of_a_method_of_the_classifier(name):
-    kind = REGISTRY[name]
+    kind = NETWORKS[name]
     names = set(setting_infos(kind if isinstance(kind, type) else type(kind)))
     assert names >= set(setting_infos(Method))
     assert not {each for each in names if hasattr(NodeClassifier, each) or each.endswith("_")}

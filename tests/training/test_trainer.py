@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from heterophily import HeterophilyError, Split, build
 from heterophily.htmp.method import settings_of
 from heterophily.htmp.network import Network
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS
 from heterophily.models.cmgnn.state import CompatibilityState
 from heterophily.training import steps
 from heterophily.training import trainer as module
@@ -41,10 +41,10 @@ def count_passes(monkeypatch):
     return calls
 
 
-@pytest.mark.parametrize("model", [name for name in REGISTRY if name != "cmgnn"])
+@pytest.mark.parametrize("model", [name for name in NETWORKS if name != "cmgnn"])
 def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, monkeypatch, model):
     options = {"max_epochs": 6, "patience": 10, "width": 64}
-    settings = settings_of(REGISTRY[model]())
+    settings = settings_of(NETWORKS[model]())
     options |= {name: type(rate)(0) for name, rate in settings.items() if name.endswith("dropout")}
     options |= {"norm": "layer"} if settings["norm"] == "batch" else {}
     calls = count_passes(monkeypatch)
@@ -56,7 +56,7 @@ def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, m
     assert n_quick == len(calls) - 6 + 1 + 2  # one per epoch, the first step's, two to find out
 
 
-@pytest.mark.parametrize("model", REGISTRY)
+@pytest.mark.parametrize("model", NETWORKS)
 def test_layers_before_the_first_dropout_serve_evaluation_and_the_next_step(run, same, monkeypatch, model):
     options = {"max_epochs": 6, "patience": 10, "width": 64}
     quick = run(model, **options)
@@ -107,7 +107,7 @@ def test_another_seed_gives_another_run(run):
     assert (first.seed, second.seed) == (3, 4)
 
 
-@pytest.mark.parametrize("model", REGISTRY)
+@pytest.mark.parametrize("model", NETWORKS)
 def test_test_labels_are_never_read(run, graph, split, model):
     labels = graph.labels.clone()
     labels[split.test] = (labels[split.test] + 1) % 3

@@ -169,17 +169,24 @@ def two_hop_label_shares(
 
 
 def propagated_labels(
-    adjacency: Pattern, labels: IntArray, n_classes: int, *, restart: float = 0.1, n_steps: int = 10
+    adjacency: Pattern,
+    labels: IntArray,
+    n_classes: int,
+    *,
+    restart: float = 0.1,
+    n_steps: int = 10,
+    smoothing: float = 1e-6,
 ) -> FloatArray:
     """Return label propagation, (N, K): F ← (1 - r) S F + r C with S = D^-½ A D^-½, as shares of each row.
 
-    Use `out_of_fold` to hide the node's own label. Rows that no label reaches contain the class frequencies.
+    Use `out_of_fold` to hide the node's own label. Rows that no label reaches contain the class frequencies, or
+    zeros without smoothing.
     """
     step, start = _normalized(adjacency), one_hot(labels, n_classes)
     state = start
     for _ in range(n_steps):
         state = (1 - restart) * (step @ state) + restart * start
-    shares, _ = _smoothed(state, labels, 1e-6)
+    shares, _ = _smoothed(state, labels, smoothing)
     return shares
 
 

@@ -146,10 +146,14 @@ def _describe(expected: object) -> str:
 
 
 def setting_infos(cls: type) -> dict[str, SettingInfo]:
-    """Return what the annotations of a dataclass declare for its keyword-only fields, by name."""
+    """Return what the annotations of a dataclass declare for its keyword-only fields, by name.
+
+    The class attribute `unused_settings` names inherited fields that are not settings.
+    """
     if cls not in _INFOS:
         hints, fields = get_type_hints(cls, include_extras=True), dataclasses.fields(cls)
-        settings = [each for each in fields if each.kw_only and each.metadata.get("setting", True)]
+        unused = getattr(cls, "unused_settings", ())
+        settings = [f for f in fields if f.kw_only and f.metadata.get("setting", True) and f.name not in unused]
         infos = [_setting_info(each.name, each.default, hints[each.name]) for each in settings]
         _INFOS[cls] = {info.name: info for info in infos}
     return _INFOS[cls]

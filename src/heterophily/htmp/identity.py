@@ -40,7 +40,13 @@ def identity_of(method: Method) -> str:
 
 
 def identity_text(method: Method) -> str:
-    """Return the name, the changed common settings, and the complete architecture as text."""
+    """Return the name, the changed common settings, and the complete architecture as text.
+
+    A method that is not a network has its changed settings only.
+    """
+    if not method.is_network:
+        infos = setting_infos(type(method)).values()
+        return expression([method.name, {i.name: v for i in infos if (v := getattr(method, i.name)) != i.default}])
     common = {
         name: value
         for name, info in setting_infos(Method).items()
@@ -56,7 +62,7 @@ def identity_text(method: Method) -> str:
 
 def user_code(method: Method) -> list[str]:
     """Return the source files of parts that are not in this library, because names do not identify them."""
-    parts = _parts(complete_architecture(method))
+    parts = _parts(complete_architecture(method) if method.is_network else method)
     classes = {each for part in parts for each in type(part).__mro__ if _is_user_code(each)}
     values = [value for each in classes for value in vars(each).values()]
     functions = [function for value in values for function in _functions(value)]

@@ -79,6 +79,8 @@ class Method:
     title: ClassVar[str]
     paper: ClassVar[str]
     deviations: ClassVar[tuple[Deviation, ...]] = ()
+    is_network: ClassVar[bool] = True  # whether the method has an architecture
+    unused_settings: ClassVar[tuple[str, ...]] = ()  # common settings that the method does not have
 
     width: PositiveInt = 64
     n_layers: PositiveInt = 2
@@ -99,7 +101,8 @@ class Method:
             object.__setattr__(self, name, info.validate(getattr(self, name)))
         if self.n_layers > MAX_LAYERS:
             raise HeterophilyError(f"n_layers must be at most {MAX_LAYERS}, got {self.n_layers}")
-        self.architecture()  # reject invalid combinations here, not in the first epoch
+        if self.is_network:
+            self.architecture()  # reject invalid combinations here, not in the first epoch
 
     def architecture(self) -> Architecture:
         """Return the network that these settings describe."""
@@ -237,6 +240,8 @@ def translate_settings(values: Mapping[str, Value]) -> dict[str, Value]:
 def settings_of(method: Method) -> dict[str, Value]:
     """Return all settings of a method by name, with the feature norm that applies."""
     values = {name: getattr(method, name) for name in setting_infos(type(method))}
+    if not method.is_network:
+        return values
     return {**values, "feature_norm": complete_architecture(method).feature_norm}
 
 
@@ -282,6 +287,8 @@ def replace_architecture(method: Method, variant: str, **changes: object) -> Cus
 
 def full_graph_reason(method: Method) -> str:
     """Return why a method needs the full graph; empty if mini-batches work."""
+    if not method.is_network:
+        return "it is not a network"
     if method.norm == "batch":
         return "norm = batch averages over all nodes; use norm = layer"
     return method.architecture().full_graph_reason

@@ -14,6 +14,7 @@ from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.htmp.method import CustomMethod, Method, MethodLike
 from heterophily.models.acm_gcn import ACMGCN
 from heterophily.models.appnp import APPNP
+from heterophily.models.boosting import Boosting
 from heterophily.models.classics import LINKX, GATPlus, GCNPlus, SAGEPlus
 from heterophily.models.cmgnn import CMGNN
 from heterophily.models.fagcn import FAGCN
@@ -58,7 +59,7 @@ PUBLISHED: tuple[type[Method], ...] = (
     CMGNN,
 )
 CLASSICS: tuple[type[Method], ...] = (GCNPlus, SAGEPlus, GATPlus, LINKX)
-OTHERS: tuple[type[Method], ...] = (Trio,)  # methods that are not in the paper's table
+OTHERS: tuple[type[Method], ...] = (Trio, Boosting)  # methods that are not in the paper's table
 
 Registered = type[Method] | CustomMethod
 Model = str | Path | MethodLike
@@ -66,6 +67,7 @@ R = TypeVar("R", bound=type[Method] | CustomMethod)
 
 BUILT_IN = {method.name: method for method in (*PUBLISHED, *CLASSICS, *OTHERS)}
 REGISTRY: dict[str, Registered] = dict(BUILT_IN)
+NETWORKS = {name: method for name, method in BUILT_IN.items() if method.is_network}
 
 
 def register(method: R) -> R:

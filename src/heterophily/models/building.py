@@ -7,9 +7,10 @@ from heterophily.core.graph import Graph
 from heterophily.core.types import Value
 from heterophily.htmp.checks import check_sparse_features
 from heterophily.htmp.execution.fold_head import FoldedNetwork, can_fold_head
-from heterophily.htmp.method import complete_architecture, make_method
+from heterophily.htmp.method import Method, complete_architecture, make_method
 from heterophily.htmp.network import Network
 from heterophily.models import Model, find_method
+from heterophily.models.boosting import BoostedTrees, Boosting
 
 
 def build(model: Model, graph: Graph, *, preset: str = "published", **settings: Value) -> Network:
@@ -42,17 +43,36 @@ def build(model: Model, graph: Graph, *, preset: str = "published", **settings: 
     32
     """
     method = make_method(find_method(model), settings, preset=preset)
+    _check_sizes(method, graph)
+    problem = check_sparse_features(complete_architecture(method)) if graph.is_sparse else ""
+    if problem:
+        raise HeterophilyError(f"{method.name} cannot be used with {graph.name}: {problem}")
+    network = FoldedNetwork if can_fold_head(method) else Network
+    return network(method, graph)
+
+
+def build_predictor(method: Method, graph: Graph) -> Network | BoostedTrees:
+    """Build the untrained predictor of any method: its network, or trees without branches.
+
+    Examples
+    --------
+    >>> from heterophily import load
+    >>> type(build_predictor(Boosting(), load("digits"))).__name__
+    'BoostedTrees'
+    """
+    if not isinstance(method, Boosting):
+        return build(method, graph)
+    _check_sizes(method, graph)
+    return BoostedTrees(method, graph)
+
+
+def _check_sizes(method: Method, graph: Graph) -> None:
     if graph.n_features == 0:
         raise HeterophilyError(
             f"{method.name} needs node features, but {graph.name} has none; add_structural_features(graph) adds some"
         )
     if graph.n_classes < 2:
         raise HeterophilyError(f"{method.name} needs at least two classes, but {graph.name} has {graph.n_classes}")
-    problem = check_sparse_features(complete_architecture(method)) if graph.is_sparse else ""
-    if problem:
-        raise HeterophilyError(f"{method.name} cannot be used with {graph.name}: {problem}")
-    network = FoldedNetwork if can_fold_head(method) else Network
-    return network(method, graph)
 
 
 class EdgeIndexAdapter(nn.Module):

@@ -222,6 +222,7 @@ def now() -> str:
 
 LEARNED = 3  # times that a message costs more if its weights have gradients
 DENSE = 3  # times that a full product is faster than a sparse one
+TABLE = 100  # columns of a table of neighborhoods
 PASSES = 20  # over the states of a layer: dropout, activations, gates, their gradients
 
 
@@ -231,7 +232,10 @@ def cost_of(method: Method, graph: Graph) -> float:
     It counts X W_r, (A_r ⊙ B_r) U_r, and Z W_r over all layers and channels. Over the committed runs, its rank
     correlation with the milliseconds per epoch is 0.8.
     """
-    architecture, x, n = method.architecture(), graph.features, graph.n_nodes
+    x, n = graph.features, graph.n_nodes
+    if not method.is_network:
+        return float(graph.symmetric.n_entries + TABLE * n)
+    architecture = method.architecture()
     stored = x.pattern.n_entries if isinstance(x, Matrix) else x.numel()
     transform, n_channels = architecture.transform, len(architecture.channels)
     linear = isinstance(transform, Linear)

@@ -19,6 +19,7 @@ from typing import cast
 
 import torch
 from filelock import Timeout
+from torch import nn
 
 from heterophily.core.compatibility import observed_compatibility
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
@@ -117,7 +118,7 @@ def _train(job: Job, checkpoint: Path | None) -> Record:
     )
     if run.stopped == "interrupted":
         raise KeyboardInterrupt
-    trained = Trained(network, run, graph, split)
+    trained = Trained(cast("Network", network), run, graph, split)  # measures of networks only
     sizes = {part: len(nodes) for part, nodes in split.parts.items()}
     rows = {name: measure.rows(trained) for name, measure in measures.items()}
     return dataclasses.replace(
@@ -158,9 +159,9 @@ def _describe_error(error: Exception) -> tuple[str, str]:
     return kind, text if isinstance(error, HeterophilyError) else traceback.format_exc(limit=-3)
 
 
-def compatibility_details(network: Network, graph: Graph) -> Details:
+def compatibility_details(network: nn.Module, graph: Graph) -> Details:
     """Return the compatibility matrix that the network estimates and its error, if it estimates one."""
-    estimated = network.state_summary().get("compatibility")
+    estimated = network.state_summary().get("compatibility") if isinstance(network, Network) else None
     if estimated is None:
         return {}
     estimated = estimated.cpu()

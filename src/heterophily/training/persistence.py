@@ -21,7 +21,7 @@ from heterophily.core.types import Json, JsonObject, PathLike
 from heterophily.htmp.identity import identity_of
 from heterophily.htmp.method import Method, make_method, settings_of
 from heterophily.models import REGISTRY, Model, find_method
-from heterophily.models.building import build
+from heterophily.models.building import build_predictor
 from heterophily.models.ensemble import Ensemble
 from heterophily.training.result import TrainingResult
 from heterophily.training.saved import FORMAT, Saved, check_shapes, empty_graph, read_content, read_shapes, read_weights
@@ -112,7 +112,7 @@ def rebuild(description: JsonObject, graph: Graph, *, model: Model | None, folde
     method = make_method(find_method(name if model is None else model), settings)  # type: ignore[arg-type]
     if description["identity"] != identity_of(method):
         raise HeterophilyError(f'{folder} was fitted with another version of "{name}"; {_HINT}')
-    return build(method, graph)
+    return build_predictor(method, graph)
 
 
 def _restore(

@@ -21,9 +21,12 @@ from heterophily.core.progress import track_epochs
 from heterophily.core.types import Value
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.identity import digest, identity_of
+from heterophily.htmp.method import make_method
 from heterophily.htmp.network import Network
-from heterophily.models import Model
+from heterophily.models import Model, find_method
+from heterophily.models.boosting import BoostedTrees, Boosting
 from heterophily.models.building import build
+from heterophily.training.boosting import train_boosting
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from heterophily.training.class_weight import ClassWeight, make_class_weights
 from heterophily.training.finite import check_logits
@@ -58,14 +61,27 @@ def train(
     on_epoch: EpochCallback | None = None,
     scoring: ScoringLike = DEFAULT_SCORING,
     **settings: Value,
-) -> tuple[Network, TrainingResult]:
-    """Train a model on a split. Return the network in its best state and evaluation mode.
+) -> tuple[Network | BoostedTrees, TrainingResult]:
+    """Train a model on a split. Return the predictor in its best state and evaluation mode.
 
-    With a `batch_size`, train on batches of training nodes with sampled `neighbors`, else on the full graph.
+    With a `batch_size`, train on batches of training nodes with sampled `neighbors`, else on the full graph. Boosted
+    trees always use the full graph and the CPU, and have no checkpoints.
     """
+    method = make_method(find_method(model), settings, preset=preset)
+    if isinstance(method, Boosting):
+        return train_boosting(
+            method,
+            graph,
+            split=split,
+            scoring=find_scoring(scoring),
+            seed=seed,
+            class_weight=class_weight,
+            progress=progress,
+            on_epoch=on_epoch,
+        )
     place = choose_device(device)
     seed_everything(seed)
-    network = build(model, graph, preset=preset, **settings).to(place)
+    network = build(method, graph).to(place)
     trainer = Trainer(
         network,
         graph,

@@ -152,8 +152,14 @@ def fit_view(fitted: NodeClassifier, graph: Graph, paths: Mapping[str, Path]) ->
 
 def row_of(model: MethodLike) -> dict[str, Json]:
     """Return the row of a method with its default settings."""
-    symbols = make_method(model).architecture().symbols
-    return {"name": model.name, **symbols, "citation": model.paper}
+    return {"name": model.name, **_symbols(model), "citation": model.paper}
+
+
+def _symbols(model: MethodLike) -> dict[str, Json]:
+    """Return neighborhoods, guidance, COMBINE, and FUSE, which are empty for a method that is not a network."""
+    if not model.is_network:
+        return {"neighborhoods": [], "guidance": [], "combine": "", "fuse": ""}
+    return dict(make_method(model).architecture().symbols)
 
 
 def model_table(models: Sequence[MethodLike]) -> RenderableType:
@@ -163,19 +169,22 @@ def model_table(models: Sequence[MethodLike]) -> RenderableType:
         table.add_column(heading, no_wrap=True)
     table.add_column("paper")
     for model in models:
-        architecture = make_method(model).architecture()
-        symbols, channels = architecture.symbols, architecture.channels
-        table.add_row(
-            model.name,
-            _leading([c.neighborhood.kind for c in channels], ("Dis", "ReDef", "Raw")),
-            _bracket(symbols["neighborhoods"]),
-            _leading([c.guidance.kind for c in channels], ("RelaEst", "AdaWeight", "DegAvg")),
-            _bracket(symbols["guidance"]),
-            architecture.combine.symbol,
-            architecture.fuse.symbol,
-            model.paper.split(",")[0] + ", " + model.paper.rsplit(" ", 1)[-1],
-        )
+        citation = model.paper.split(",")[0] + ", " + model.paper.rsplit(" ", 1)[-1]
+        table.add_row(model.name, *(_columns(make_method(model)) if model.is_network else [""] * 6), citation)
     return table
+
+
+def _columns(method: Method) -> list[str]:
+    architecture = method.architecture()
+    symbols, channels = architecture.symbols, architecture.channels
+    return [
+        _leading([c.neighborhood.kind for c in channels], ("Dis", "ReDef", "Raw")),
+        _bracket(symbols["neighborhoods"]),
+        _leading([c.guidance.kind for c in channels], ("RelaEst", "AdaWeight", "DegAvg")),
+        _bracket(symbols["guidance"]),
+        architecture.combine.symbol,
+        architecture.fuse.symbol,
+    ]
 
 
 def _leading(kinds: Sequence[str], order: Sequence[str]) -> str:
@@ -189,12 +198,13 @@ def _bracket(symbols: Sequence[str]) -> str:
 
 def model_view(model: MethodLike) -> RenderableType:
     """Return the row, equation, citation, settings, search space, and deviations of one method."""
-    symbols = make_method(model).architecture().symbols
     facts = Table.grid(padding=(0, 2))
-    for name in ("neighborhoods", "guidance"):
-        facts.add_row(Text(name, style="dim"), Text(_bracket(symbols[name])))
-    for name, key in (("COMBINE", "combine"), ("FUSE", "fuse")):
-        facts.add_row(Text(name, style="dim"), Text(str(symbols[key])))
+    if model.is_network:
+        symbols = make_method(model).architecture().symbols
+        for name in ("neighborhoods", "guidance"):
+            facts.add_row(Text(name, style="dim"), Text(_bracket(symbols[name])))
+        for name, key in (("COMBINE", "combine"), ("FUSE", "fuse")):
+            facts.add_row(Text(name, style="dim"), Text(str(symbols[key])))
     facts.add_row(Text("summary", style="dim"), Text(summary_of(model)))
     facts.add_row(Text("equation", style="dim"), Text(equation_of(model)))
     facts.add_row(Text("paper", style="dim"), Text(model.paper))

@@ -23,7 +23,7 @@ from heterophily.htmp.method import Method, make_method
 from heterophily.htmp.neighborhoods import Neighborhood
 from heterophily.htmp.state import StatePart
 from heterophily.htmp.transform import Transform
-from heterophily.models import BUILT_IN
+from heterophily.models import NETWORKS
 
 HEAD = """# Parts
 
@@ -81,7 +81,7 @@ def page() -> str:
 def uses_by_part() -> dict[type, dict[str, str]]:
     """Return the built-in methods that use each part, and the expression with which they do."""
     uses: dict[type, dict[str, str]] = defaultdict(dict)
-    for cls in BUILT_IN.values():
+    for cls in NETWORKS.values():
         for method in _variants(cls):
             for part, whole in _parts_in(method.architecture()):
                 uses[type(part)].setdefault(cls.name, expression(whole))

@@ -11,7 +11,7 @@ from heterophily.htmp.execution.reuse_layers import n_reusable_layers, start_pas
 from heterophily.htmp.execution.sampling import Sampler, fanouts_per_hop
 from heterophily.htmp.method import full_graph_reason
 from heterophily.htmp.network import Network
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS
 
 N, F, K = 40, 12, 3
 TRAIN = torch.arange(20)
@@ -35,7 +35,7 @@ def graph():
     return graph.replace(features=torch.tensor(rng.random((N, F))))
 
 
-@pytest.fixture(params=REGISTRY)
+@pytest.fixture(params=NETWORKS)
 def network(request, graph):
     torch.manual_seed(0)
     network = build(request.param, graph, width=64, dropout=0.5)

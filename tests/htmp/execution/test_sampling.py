@@ -14,12 +14,12 @@ from heterophily.htmp.guidance import Attention, ChannelInput, Ones, RowMean, Sy
 from heterophily.htmp.method import full_graph_reason, make_method
 from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf, WithSelfTwice
 from heterophily.htmp.parts import Context, GraphLike
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS, REGISTRY
 from heterophily.models.ggcn import Signed
 
 N, F, K = 90, 100, 3
 TRAIN = torch.arange(3, 40, 6)
-ENTRIES = [(r, p) for r in REGISTRY.values() for p in ("published", "reference")]
+ENTRIES = [(r, p) for r in NETWORKS.values() for p in ("published", "reference")]
 DIVIDED = [(r, p) for r, p in ENTRIES if not full_graph_reason(make_method(r, preset=p))]
 IDS = [f"{r.name}-{p}" for r, p in DIVIDED]
 

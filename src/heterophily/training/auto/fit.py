@@ -14,7 +14,7 @@ from heterophily.core.graph import Graph, Split
 from heterophily.core.processes import is_distributed
 from heterophily.core.sparse import Matrix
 from heterophily.core.types import Value
-from heterophily.models.building import build
+from heterophily.models.building import build_predictor
 from heterophily.models.ensemble import Ensemble, mean_logits, scaled_features, with_features
 from heterophily.training.auto.budget import DEFAULT_BUDGET, Clock, parse_budget
 from heterophily.training.auto.calibration import fit_calibration
@@ -132,7 +132,7 @@ def _assemble(
     seed_everything(seed)
     networks = []
     for candidate, trained, *_ in members:
-        network = build(candidate.make(), graph)
+        network = build_predictor(candidate.make(), graph)
         network.load_state_dict(trained.state)
         networks.append(network)
     result = Ensemble(networks, [weight for *_, weight, _ in members])

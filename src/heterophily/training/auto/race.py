@@ -109,7 +109,8 @@ class _Race:
                 self._change(i, status="out of time" if i in self.saved else "skipped")
                 continue
             self._change(i, status="running")
-            yield Task(i, self.candidates[i], current.n_epochs, max(seconds, 0.0))
+            is_network = self.candidates[i].make().is_network  # trees are cheap and cannot be continued
+            yield Task(i, self.candidates[i], current.n_epochs if is_network else ENDLESS, max(seconds, 0.0))
 
     def _progress(self, index: int, epoch: int, score: float) -> None:
         entry = self.entries[index]
