@@ -64,8 +64,7 @@ def train(
 ) -> tuple[Network | BoostedTrees, TrainingResult]:
     """Train a model on a split. Return the predictor in its best state and evaluation mode.
 
-    With a `batch_size`, train on batches of training nodes with sampled `neighbors`, else on the full graph. Boosted
-    trees always use the full graph and the CPU, and have no checkpoints.
+    With a `batch_size`, networks train on batches with sampled `neighbors`. Trees have no batches and checkpoints.
     """
     method = make_method(find_method(model), settings, preset=preset)
     if isinstance(method, Boosting):
@@ -79,9 +78,8 @@ def train(
             progress=progress,
             on_epoch=on_epoch,
         )
-    place = choose_device(device)
     seed_everything(seed)
-    network = build(method, graph).to(place)
+    network = build(method, graph).to(place := choose_device(device))
     trainer = Trainer(
         network,
         graph,
