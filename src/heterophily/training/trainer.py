@@ -66,8 +66,7 @@ def train(
 
     With a `batch_size`, networks train on batches with sampled `neighbors`. Trees have no batches and checkpoints.
     """
-    method = make_method(find_method(model), settings, preset=preset)
-    if isinstance(method, Boosting):
+    if isinstance(method := make_method(find_method(model), settings, preset=preset), Boosting):
         return train_boosting(
             method,
             graph,
