@@ -15,7 +15,7 @@ from heterophily.htmp.fuse import ConcatLayers, LastLayer
 from heterophily.htmp.guidance import Attention, Complement, Ones, RowMean, SymmetricMean
 from heterophily.htmp.neighborhoods import Ego, Hop, Power, Raw, WithSelf
 from heterophily.htmp.transform import Heads, Linear, NoTransform, SharedLinear
-from heterophily.models import NETWORKS, REGISTRY
+from heterophily.models import NETWORKS
 from heterophily.models.classics import LINKXEncoder
 from heterophily.models.cmgnn.parts import CompatibilityWeights, Discrimination, Prototypes
 from heterophily.models.cmgnn.state import CompatibilityEstimate
@@ -199,7 +199,7 @@ def test_an_invalid_architecture_is_rejected(parts, message):
         Architecture(**parts)
 
 
-@pytest.mark.parametrize("method", NETWORKS.values(), ids=REGISTRY)
+@pytest.mark.parametrize("method", NETWORKS.values(), ids=NETWORKS)
 def test_published_architectures_are_valid(method):
     assert find_problem(method().architecture()) == ""
 

@@ -131,3 +131,13 @@ def test_boosting_is_not_a_network(graph):
     assert (
         identity_of(Boosting()) == identity_of(Boosting(max_leaf_nodes=15)) != identity_of(Boosting(max_leaf_nodes=7))
     )
+
+
+@pytest.mark.parametrize("name", ["left", "roots", "value"])
+def test_damaged_trees_are_rejected(name):
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(50, 3)).astype(np.float32), np.arange(50) % 3
+    state = fitted_forest(x, y, 3)[0].state_dict()
+    state[name] = {"left": state["left"] * 0, "roots": state["roots"] + 10**6, "value": state["value"][:-1]}[name]
+    with pytest.raises(RuntimeError, match="trees are damaged"):
+        Forest(3).load_state_dict(state)

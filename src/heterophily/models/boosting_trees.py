@@ -4,7 +4,7 @@ A leaf is a node whose two children are the leaf itself, so a step of the traver
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import torch
@@ -43,6 +43,7 @@ class Forest(nn.Module):
     baseline: Tensor  # (C,)
     classes: Tensor  # numbers of the classes that have training nodes
     n_samples: Tensor  # number of training nodes
+    has_any_size = True  # the sizes of the tensors do not follow from the graph
 
     def __init__(self, n_classes: int) -> None:
         super().__init__()
@@ -125,6 +126,17 @@ class Forest(nn.Module):
             if buffer is not None and (saved := state_dict.get(prefix + name)) is not None:
                 setattr(self, name, torch.empty_like(saved, device=buffer.device))
         super()._load_from_state_dict(state_dict, prefix, *rest)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise an error unless every path through the trees ends at a leaf."""
+        n, own = len(self.value), torch.arange(len(self.value), device=self.value.device)
+        columns = [cast("Tensor", getattr(self, name)) for name in NODES]
+        children = [cast("Tensor", getattr(self, name)) for name in ("left", "right")]
+        is_valid = all(each.shape == (n,) for each in columns) and self.roots.shape[1:] == self.baseline.shape
+        is_valid = is_valid and all(bool(((own <= each) & (each < n)).all()) for each in children)
+        if not is_valid or bool(((self.roots < 0) | (self.roots >= max(n, 1))).any()):
+            raise RuntimeError("the arrays of the trees are damaged")
 
 
 def _arrays(nodes: NDArray[np.void], *, first: int) -> dict[str, Array]:

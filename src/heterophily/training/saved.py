@@ -168,6 +168,7 @@ def check_shapes(build: Callable[[Graph], nn.Module], content: Saved, shapes: Sh
     except NotImplementedError:  # a computation needs values
         return
     expected = {name: tuple(tensor.shape) for name, tensor in predictor.state_dict().items()}
+    expected |= {name: shapes[name] for name in _names_of_any_size(predictor) if name in shapes}
     if expected == dict(shapes):
         return
     different = [name for name in {**expected, **shapes} if expected.get(name) != shapes.get(name)]
@@ -176,6 +177,12 @@ def check_shapes(build: Callable[[Graph], nn.Module], content: Saved, shapes: Sh
         f"the weights in {folder} do not fit its model.json: {name} must have shape "
         f"{_text(expected.get(name))}, got {_text(shapes.get(name))}; fit and save it again"
     )
+
+
+def _names_of_any_size(predictor: nn.Module) -> list[str]:
+    """Return the tensors whose sizes do not follow from the graph, such as those of trees."""
+    modules = {name: module for name, module in predictor.named_modules() if getattr(module, "has_any_size", False)}
+    return [f"{name}.{tensor}" for name, module in modules.items() for tensor in module.state_dict()]
 
 
 def _text(shape: tuple[int, ...] | None) -> str:
