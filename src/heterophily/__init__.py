@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from heterophily.data.synthetic import synthetic_benchmark as synthetic_benchmark
     from heterophily.data.synthetic import synthetic_graph as synthetic_graph
     from heterophily.htmp.architecture import Architecture as Architecture
+    from heterophily.htmp.conv import HTMPConv as HTMPConv
     from heterophily.htmp.method import CustomMethod as CustomMethod
     from heterophily.htmp.method import Method as Method
     from heterophily.htmp.method import define_method as define_method
     from heterophily.models import REGISTRY as REGISTRY
     from heterophily.models import register as register
-    from heterophily.models.building import EdgeIndexAdapter as EdgeIndexAdapter
     from heterophily.models.building import build as build
     from heterophily.training.cross_validation import NodeIndexClassifier as NodeIndexClassifier
     from heterophily.training.cross_validation import cross_validate as cross_validate
@@ -39,9 +39,9 @@ _LAZY_IMPORTS = {
     "Audit": "analysis.audit",
     "CATALOG": "data.catalog",
     "Diagnosis": "analysis.diagnosis",
-    "EdgeIndexAdapter": "models.building",
     "FeatureEncoder": "core.encoder",
     "Graph": "core.graph",
+    "HTMPConv": "htmp.conv",
     "HeterophilyError": "core.errors",
     "NodeClassifier": "training.estimator",
     "NodeIndexClassifier": "training.cross_validation",

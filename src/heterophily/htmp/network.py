@@ -6,10 +6,11 @@ Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R
 import dataclasses
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Features, Graph
@@ -17,17 +18,25 @@ from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import RawFeatures, normalize_rows
-from heterophily.htmp.execution.batch import full_graph_of
+from heterophily.htmp.execution.batch import Batch, full_graph_of
+from heterophily.htmp.execution.inputs import graph_of_data, labels_of_data
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
 from heterophily.htmp.method import Method, complete_architecture
+from heterophily.htmp.module import GraphModule, in_own_dtype
 from heterophily.htmp.neighborhoods import adjacency_of, to_default_dtype
 from heterophily.htmp.parts import Context, GraphLike, Sizes, Weights, X, apply_dropout
 from heterophily.htmp.state import State
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
-class Network(nn.Module):
-    """A method with its weights: `network(graph)` returns logits (N, K)."""
+
+class Network(GraphModule):
+    """A method with its weights: `network(graph)` returns logits (N, K).
+
+    `network(x, edge_index, edge_weight)` and `network(data)` accept the tensors and the `Data` of PyTorch Geometric.
+    """
 
     states: Sequence[State]
     stacks: Sequence[Sequence[Layer]]
@@ -67,7 +76,6 @@ class Network(nn.Module):
         self.terms = nn.ModuleList(term.weights(inner) for term in architecture.losses)
         states = nn.ModuleList(state.create(graph) for state in architecture.states)
         self.states = cast("Sequence[State]", states)
-        self.context: Context | None = None  # of the last forward pass
         self.class_weights: Tensor | None = None  # of the classification loss, for unequal classes
 
     def _stack(self, size: Sizes, first: int, channels: Sequence[Channel]) -> list[Layer]:
@@ -92,7 +100,8 @@ class Network(nn.Module):
             found |= channel.guidance.shared_weights(sized)
         return found
 
-    def forward(self, graph: GraphLike | Context) -> Tensor:
+    @override
+    def run(self, graph: GraphLike | Context) -> Tensor:
         """Return logits (N, K) of a graph, or of a pass that continues from a `Context`."""
         self.context = None  # frees what the last pass retained
         context = graph if isinstance(graph, Context) else self.encode(graph)
@@ -103,7 +112,8 @@ class Network(nn.Module):
     def encode(self, graph: GraphLike) -> Context:
         """Prepare the states and compute Z⁰."""
         self.check(graph)
-        adapted = [state for state in self.states if state.needs_adaptation(graph)]
+        unknown = [s for s in self.states if s.recognized is not graph or s.recognition != "checksum"]
+        adapted = [state for state in unknown if state.needs_adaptation(graph)]
         try:
             for state in adapted:
                 state.adapt(graph, lambda: self._evaluate(graph))
@@ -147,8 +157,10 @@ class Network(nn.Module):
         logits: Tensor = z[:, : self.n_classes] if self.head is None else self.head(z)
         return logits
 
-    def embed(self, graph: GraphLike) -> Tensor:
+    @in_own_dtype
+    def embed(self, graph: "GraphLike | Data") -> Tensor:
         """Return Z, the fused representation before the head, one row per node."""
+        graph = self.as_graph(graph)
         context = self.propagate(self.encode(graph), self.n_layers)
         return self.fused(context)[: graph.n_nodes]
 
@@ -161,6 +173,7 @@ class Network(nn.Module):
         x = (working.features if n_virtual else self.input(graph)) if with_features else None
         bound: dict[Hashable, Any] = working.cached("bound operators", dict)
         context = Context(working, cast("Features", x), self.training, self.common, n_virtual=n_virtual, bound=bound)
+        context.labels = working.labels
         context.states = self.states
         for state in self.states:
             state.prepare(context)
@@ -198,7 +211,8 @@ class Network(nn.Module):
         x: Features = graph.cached(("features", norm), lambda: normalize_rows(to_default_dtype(graph.features), norm))
         return x
 
-    def initialize_states(self, graph: Graph, nodes: Tensor, *, block: int | None = None) -> None:
+    @in_own_dtype
+    def initialize_states(self, graph: "Graph | Data", nodes: Tensor, *, block: int | None = None) -> None:
         """Initialize the states of the network. Call this before the first forward pass.
 
         Parameters
@@ -210,10 +224,12 @@ class Network(nn.Module):
         block
             Number of rows of X to process at a time; None for all.
         """
+        graph = graph_of_data(graph)
         for state in self.states:
             state.initialize(self, graph, nodes, block=block)
 
-    def update_states(self, graph: Graph, logits: Tensor, *, training_logits: Tensor | None = None) -> None:
+    @in_own_dtype
+    def update_states(self, graph: "Graph | Data", logits: Tensor, *, training_logits: Tensor | None = None) -> None:
         """Update the states of the network. Call this whenever validation improves.
 
         Parameters
@@ -225,6 +241,7 @@ class Network(nn.Module):
         training_logits
             Logits of the last training pass, for states that use them instead.
         """
+        graph = graph_of_data(graph)
         for state in self.states:
             replaces = training_logits is not None and state.update_from == "training"
             state.update(graph, cast("Tensor", training_logits) if replaces else logits)
@@ -233,7 +250,10 @@ class Network(nn.Module):
         """Return values of the states for reports, such as `compatibility`."""
         return {name: value for state in self.states for name, value in state.summary().items()}
 
-    def loss(self, logits: Tensor, graph: GraphLike, nodes: Tensor, *, n_represented: float | None = None) -> Tensor:
+    @in_own_dtype
+    def loss(
+        self, logits: Tensor, graph: "GraphLike | Data", nodes: Tensor, *, n_represented: float | None = None
+    ) -> Tensor:
         """Return the classification loss on `nodes` plus the auxiliary losses, after a forward pass.
 
         Parameters
@@ -241,18 +261,20 @@ class Network(nn.Module):
         logits
             Logits of all nodes, (N, K). Logits of virtual nodes come from the forward pass.
         graph
-            The graph or batch of the forward pass.
+            The graph, batch, or `Data` of the forward pass, with labels.
         nodes
             Training nodes.
         n_represented
             Total weight of the training nodes that a batch represents; None for a full graph.
         """
         self._require_initialized(self.states)
-        context, labels, used = self.context, graph.labels, nodes
+        context, used = self.context, nodes
         assert context is not None
+        labels = graph.labels if isinstance(graph, Graph | Batch) else labels_of_data(graph)
         if context.n_virtual:
-            labels = context.graph.labels
+            labels = torch.cat([labels, context.graph.labels[-context.n_virtual :]])
             logits = torch.cat([logits, cast("Tensor", context.logits)[-context.n_virtual :]])
+        context.labels = labels
         for state in self.states:
             used = state.loss_nodes(context, used)
         virtual = (context.n_virtual, n_represented) if n_represented and context.n_virtual else None

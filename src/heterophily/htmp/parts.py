@@ -105,6 +105,7 @@ class Context:
     states: Sequence[nn.Module] = ()  # states of the network
     representation: Tensor | None = None  # fused representation before the head, if there are virtual nodes
     logits: Tensor | None = None  # logits of all nodes, if there are virtual nodes
+    labels: Tensor | None = None  # class numbers (N,), and those of virtual nodes
     aux_outputs: dict[str, list[Any]] = field(default_factory=dict)  # what losses read
     carry: dict[Hashable, Any] = field(default_factory=dict)  # what parts carry across layers
 

@@ -48,29 +48,36 @@ class State(nn.Module):
         super().__init__()
         self.register_buffer("initialized", torch.tensor(False))
         self.register_buffer("training_graph", torch.zeros(32, dtype=torch.uint8))
-        self._recognized: GraphLike | None = None  # the training graph, or a graph with the same checksum
+        self.recognized: GraphLike | None = None  # the training graph, or a graph with the same checksum
         self.register_load_state_dict_post_hook(_clear_cache)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the values without what was computed from them."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        copied.clear_cache()
+        return copied.__dict__
 
     def clear_cache(self) -> None:
         """Discard what was computed from earlier values."""
-        self._recognized = None
+        self.recognized = None
 
     def mark_initialized(self, graph: Graph) -> None:
         """Store that the values belong to this training graph."""
         self.training_graph = _checksum(graph).to(self.training_graph.device)
         self.initialized = torch.ones_like(self.initialized)
-        self._recognized = graph
+        self.recognized = graph
 
     def is_training_graph(self, graph: GraphLike) -> bool:
         """Return whether edges and features are those of the training graph, whatever the labels."""
         if self.recognition != "checksum":
             return self.recognition == "fixed"
-        if graph is self._recognized:
+        if graph is self.recognized:
             return True
         full = full_graph_of(graph)
-        if full is not self._recognized and not torch.equal(_checksum(full), self.training_graph.cpu()):
+        if full is not self.recognized and not torch.equal(_checksum(full), self.training_graph.cpu()):
             return False
-        self._recognized = full
+        self.recognized = full
         return True
 
     def initialize(self, network: "Network", graph: Graph, nodes: Tensor, *, block: int | None = None) -> None:

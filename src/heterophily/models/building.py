@@ -1,6 +1,4 @@
-"""Networks from methods, also with the interface of PyTorch Geometric."""
-
-from torch import Tensor, nn
+"""Networks from methods."""
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
@@ -73,29 +71,3 @@ def _check_sizes(method: Method, graph: Graph) -> None:
         )
     if graph.n_classes < 2:
         raise HeterophilyError(f"{method.name} needs at least two classes, but {graph.name} has {graph.n_classes}")
-
-
-class EdgeIndexAdapter(nn.Module):
-    """A network that is called with `(x, edge_index)`, like the layers of PyTorch Geometric.
-
-    Examples
-    --------
-    >>> import torch
-    >>> graph = Graph.from_edges([(0, 1), (1, 2)], torch.eye(3), labels=[0, 1, 0])
-    >>> adapted = EdgeIndexAdapter(build("gcn", graph))
-    >>> adapted(torch.eye(3), torch.tensor([[0, 1], [1, 2]])).shape
-    torch.Size([3, 2])
-    """
-
-    def __init__(self, network: Network) -> None:
-        super().__init__()
-        self.network = network
-        self._last: tuple[Tensor, Tensor, Graph] | None = None
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Return logits (N, K). The graph is reused as long as the same tensors are passed."""
-        if self._last is None or self._last[0] is not x or self._last[1] is not edge_index:
-            graph = Graph.from_edges(edge_index.T, x.detach(), n_nodes=len(x), n_classes=self.network.n_classes)
-            self._last = x, edge_index, graph.to(x.device)
-        logits: Tensor = self.network(self._last[2])
-        return logits

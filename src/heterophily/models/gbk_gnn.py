@@ -193,11 +193,13 @@ class GateLoss(AuxiliaryLoss):
 
     @override
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Weights) -> Tensor:
-        graph = context.graph
-        total = torch.zeros((), device=graph.labels.device)
+        graph, labels = context.graph, context.labels
+        assert labels is not None
+        total = torch.zeros((), device=labels.device)
+        facts = tuple(bytes(each.cpu().numpy()) for each in (labels, nodes))  # both may change in place
         for hood, pattern, gate in context.aux_outputs["gate"]:
-            key = ("training edges", self.target, hood, nodes)
-            edges, same = graph.cached(key, partial(self._edges, pattern, graph.labels, nodes))
+            key = ("training edges", self.target, hood, facts)
+            edges, same = graph.cached(key, partial(self._edges, pattern, labels, nodes))
             if len(edges):
                 total = total + self._loss(gate.index_select(0, edges), same)
         return self.weight * total

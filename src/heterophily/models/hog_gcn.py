@@ -318,7 +318,8 @@ class AttributeLoss(AuxiliaryLoss):
     @override
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Weights) -> Tensor:
         log_p = context.aux_outputs["attribute log-probabilities"][0]
-        return F.nll_loss(log_p[nodes], context.graph.labels[nodes])
+        assert context.labels is not None
+        return F.nll_loss(log_p[nodes], context.labels[nodes])
 
 
 @dataclass(frozen=True)
@@ -339,4 +340,5 @@ class PropagationLoss(AuxiliaryLoss):
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: Weights) -> Tensor:
         pattern, topology = context.aux_outputs["topology"][-1]
         labels = context.state(PropagatedLabelsState).labels
-        return F.cross_entropy(spmm(pattern * topology, labels)[nodes], context.graph.labels[nodes])
+        assert context.labels is not None
+        return F.cross_entropy(spmm(pattern * topology, labels)[nodes], context.labels[nodes])

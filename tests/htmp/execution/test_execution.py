@@ -61,7 +61,7 @@ def test_bound_operators_change_nothing(network, graph):
 def test_a_folded_head_changes_nothing(network, graph):
     if not isinstance(network, FoldedNetwork):
         pytest.skip("the head cannot be folded into the last layer")
-    direct = Network.forward(network, graph)
+    direct = Network.run(network, graph)
     torch.testing.assert_close(network(graph), direct, **TOLERANCES)
     expected = gradients(network, direct)
     torch.testing.assert_close(gradients(network, network(graph)), expected, **TOLERANCES)

@@ -52,8 +52,8 @@ def test_logits_and_gradients_are_those_of_a_head_behind_the_layer(small_graph, 
     torch.manual_seed(0)
     network = build(method, small_graph, width=16)
     assert isinstance(network, FoldedNetwork)
-    logits, gradients = run_pass(network, small_graph, FoldedNetwork.forward)
-    other_logits, others = run_pass(network, small_graph, Network.forward)
+    logits, gradients = run_pass(network, small_graph, FoldedNetwork.run)
+    other_logits, others = run_pass(network, small_graph, Network.run)
     torch.testing.assert_close(logits, other_logits)
     # Sums over all nodes in another order: single precision leaves four digits where they cancel.
     torch.testing.assert_close(gradients, others, rtol=1e-4, atol=1e-4)

@@ -168,8 +168,9 @@ def full_graph_of(graph: GraphLike) -> Graph:
 
 
 def global_node_ids(graph: GraphLike) -> Tensor | None:
-    """Return the ids of the nodes of a batch in the full graph; None for a full graph."""
-    return graph.nodes.to(graph.labels.device) if isinstance(graph, Batch) else None
+    """Return the ids of the nodes of a batch or subgraph in the full graph; None for a full graph."""
+    nodes: Tensor | None = graph.nodes if isinstance(graph, Batch) else getattr(graph, "n_id", None)
+    return None if nodes is None else nodes.to(graph.labels.device)
 
 
 def with_virtual_nodes(graph: GraphLike, features: Callable[[], Features], rows: Tensor, labels: Tensor) -> GraphLike:
@@ -181,7 +182,9 @@ def with_virtual_nodes(graph: GraphLike, features: Callable[[], Features], rows:
     tail = edges.indptr[-1:].expand(len(rows))
     pattern = Pattern(torch.cat([edges.indptr, tail]), edges.indices, graph.n_nodes + len(rows))
     labels = torch.cat([graph.labels, labels])
-    return Graph(pattern, stack_rows(features(), rows), labels, len(rows), name=graph.name)
+    result = Graph(pattern, stack_rows(features(), rows), labels, len(rows), name=graph.name)
+    result.__dict__["n_id"] = getattr(graph, "n_id", None)  # of the subgraph of a loader
+    return result
 
 
 def stack_rows(x: Features, rows: Tensor) -> Features:

@@ -28,7 +28,7 @@ class FoldedNetwork(Network):
     """A network whose forward pass folds the head into the last layer."""
 
     @override
-    def forward(self, graph: GraphLike | Context) -> Tensor:
+    def run(self, graph: GraphLike | Context) -> Tensor:
         weights = {f"network.{name}": weight for name, weight in folded_weights(self).items()}
         logits: Tensor = functional_call(_Unfolded(self), weights, (graph,))
         return logits
@@ -43,7 +43,7 @@ class _Unfolded(nn.Module):
 
     @override
     def forward(self, graph: GraphLike | Context) -> Tensor:
-        return Network.forward(self.network, graph)
+        return Network.run(self.network, graph)
 
 
 def folded_weights(network: Network) -> dict[str, Tensor]:
