@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from heterophily import Graph, HeterophilyError, build
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # PyG uses what PyTorch deprecates
@@ -41,7 +41,7 @@ def graph(x, edge_index, labels):
     return Graph.from_edges(edge_index.T, x, labels=labels)
 
 
-@pytest.fixture(params=REGISTRY)
+@pytest.fixture(params=NETWORKS)
 def network(request, graph):
     torch.manual_seed(0)
     network = build(request.param, graph).eval()
