@@ -1,7 +1,6 @@
 """One layer of message passing as a module in the style of PyTorch Geometric."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 from torch import Tensor
 from typing_extensions import override
@@ -10,7 +9,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Features
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.architecture import Architecture, Dropout, Head, MessageActivation
-from heterophily.htmp.channel import Channel
+from heterophily.htmp.channel import Channel, Operator
 from heterophily.htmp.combine import AdaptiveSum, Combine
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.guidance import Ones, RowMean
@@ -104,7 +103,7 @@ class HTMPConv(GraphModule):
         sparse_inputs = all(c.guidance.accepts_sparse_inputs for c in architecture.channels)
         if isinstance(x, Matrix) and (architecture.transform.keeps_width or not sparse_inputs):
             raise HeterophilyError("these parts cannot use a sparse x; pass x.to_dense()")
-        bound: dict[Hashable, Any] = graph.cached("bound operators", dict)
+        bound: dict[Hashable, Operator] = graph.cached("bound operators", dict)
         inputs: dict[str, Features | None] = {"previous": x}
         return Context(graph, x, self.training, Weights(), initial=x, inputs=inputs, layer=1, bound=bound)
 
