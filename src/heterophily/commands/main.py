@@ -13,7 +13,7 @@ from typing import Annotated, TextIO
 import typer
 
 from heterophily import __version__
-from heterophily.commands import bench, graphs, models, search, study
+from heterophily.commands import bench, explain, graphs, models, search, study
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.machine import retain_freed_memory
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (graphs, models, search, bench, study):
+for group in (graphs, models, explain, search, bench, study):
     app.add_typer(group.app)
 
 INTERRUPTED = 130  # exit code after Ctrl-C

@@ -148,11 +148,13 @@ def _fit(options: FitOptions, graph: "Graph") -> "NodeClassifier":
 
 
 def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") -> None:
+    from heterophily.data.source import GraphSource
     from heterophily.views.columns import with_columns
     from heterophily.views.console import console, fit_view
     from heterophily.views.fit import write_results
 
     paths = write_results(fitted, graph, options.out)
+    GraphSource.of(graph, options.source, options.nodes).write(options.out)
     if options.report is not None:
         from heterophily.views.page.graph_report import fit_command, write_fit
 

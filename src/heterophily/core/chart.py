@@ -62,6 +62,7 @@ class Mark:
     steps: bool = False
     fill: bool = False
     width: float = 1.5
+    size: float = 0.0  # of points, in points of the image; 0: chosen by the renderer
     values: Matrix = ()  # of a heat map, one row per y
     limits: tuple[float, float] = (0.0, 1.0)  # of the colors of a heat map
     log: bool = False  # scale of the colors

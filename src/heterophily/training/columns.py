@@ -13,6 +13,7 @@ from heterophily.core.sparse import Matrix
 from heterophily.core.types import FloatArray, IntArray
 
 TENTHS = 0.05  # difference of a code from 0 or 1 that is not a category
+EXTREME = 0.0011  # rank below which the encoding does not distinguish numbers
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,10 @@ def decode(encoding: Encoding, values: FloatArray) -> str:
 def _original(encoding: Numeric, z: float) -> float:
     if not encoding.quantiles:
         return encoding.center + encoding.scale * z
+    rank = float(ndtr(z))
+    rank = 0.0 if rank < EXTREME else 1.0 if rank > 1 - EXTREME else rank
     ranks = np.linspace(0, 1, len(encoding.quantiles))
-    return float(np.interp(ndtr(z), ranks, encoding.quantiles))
+    return float(np.interp(rank, ranks, encoding.quantiles))
 
 
 def _number_text(encoding: Numeric, z: float) -> str:

@@ -161,9 +161,9 @@ def _draw_mark(axes: "Axes", chart: Chart, mark: Mark, methods: Sequence[str]) -
     elif mark.kind == "point":
         filled = "white" if mark.paper else color
         axes.plot(
-            x, y, "D" if mark.paper else symbol, color=filled, markersize=5.5, zorder=3,
+            x, y, "D" if mark.paper else symbol, color=filled, markersize=mark.size or 5.5, zorder=3,
             markeredgecolor=color if not _over_bar(chart, mark) else "black",
-            markeredgewidth=1.2, alpha=0.85 if not mark.paper else 1,
+            markeredgewidth=1.2, alpha=0.85 if not mark.paper and not mark.size else 1,
         )  # fmt: skip
     _write_labels(axes, mark, (x, y))
 

@@ -68,7 +68,7 @@ def _line(mark: Mark) -> Figure:
 
 
 def _points(mark: Mark) -> Figure:
-    look: Figure = {"mode": "markers", "marker": DIAMOND if mark.paper else {"size": 10}}
+    look: Figure = {"mode": "markers", "marker": DIAMOND if mark.paper else {"size": mark.size or 10}}
     if mark.labels:
         look |= {"mode": "markers+text", "text": list(map(label, mark.labels))}
         side = "bottom left" if mark.anchor == "right" else "top center"

@@ -15,10 +15,14 @@ from heterophily.training.estimator import NodeClassifier
 from heterophily.training.scoring import score_text, title_of
 from heterophily.views import fit
 from heterophily.views.columns import column_rows
+from heterophily.views.explain import importance_charts, importance_note
 from heterophily.views.page import panels
 from heterophily.views.page.build import Figures, render, write_page
 from heterophily.views.page.commands import settings_words
 from heterophily.views.page.panels import Section
+
+DEPENDENCE = "What the predictions depend on"
+N_REPEATS, MAX_ITEMS = 3, 20  # of the importances, which would otherwise take most of the time of a report
 
 
 def write_diagnosis(
@@ -103,7 +107,16 @@ def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:
         Section(CLASSES, fit.compatibility_charts(fitted, graph)),
         Section("How training went", fit.learning_curves(fitted)),
         Section("Predictions of all nodes", [fit.confidence_chart(fitted)]),
+        importance_section(fitted, graph),
     ]
+
+
+def importance_section(fitted: NodeClassifier, graph: Graph) -> Section:
+    """Return the importance of columns and edges, from few repetitions; without charts if no node is labeled."""
+    if not len(fit.scored_nodes(fitted, graph)):
+        return Section(DEPENDENCE, [])
+    explanation = fitted.explain_model(n_repeats=N_REPEATS, max_items=MAX_ITEMS)
+    return Section(DEPENDENCE, importance_charts(explanation), importance_note(explanation))
 
 
 def score_rows(fitted: NodeClassifier) -> list[list[str]]:
