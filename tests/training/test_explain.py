@@ -76,7 +76,8 @@ def test_many_occlusions_on_a_part_equal_single_ones(monkeypatch):
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_method_is_explained(graph, split, name):
     graph = graph.replace(features=graph.features[:, :4])
-    model = NodeClassifier(name, max_epochs=2, width=64 if name == "ordered-gnn" else 8).fit(graph, split=split)
+    settings = {} if name == "boosting" else {"width": 64 if name == "ordered-gnn" else 8}
+    model = NodeClassifier(name, max_epochs=2, **settings).fit(graph, split=split)
     node, before = int(graph.degrees.argmax()), model.predict_proba()
     found = model.explain(node, max_items=20)
     assert found.probability == pytest.approx(float(before[node].max()), abs=1e-6)
@@ -121,6 +122,29 @@ def test_occlusion_keeps_what_the_model_stores_about_the_nodes(graph, split):
     with state.forget(torch.tensor([3])):
         assert state.supplementary_labels[3].tolist() == pytest.approx([1 / 3] * 3)
         assert torch.equal(state.supplementary_labels[4:], stored[4:])
+
+
+def test_boosting_uses_labels_of_training_nodes_without_an_edge():
+    """Labels are those of neighbors, so hiding the edges to labeled neighbors hides the cause."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 150)
+    pairs = [(i, j) for i in range(300) for j in rng.choice(300, 4) if labels[i] == labels[j] != i]
+    nodes = rng.permutation(300)
+    split = Split.from_nodes(nodes[:180], nodes[180:240], nodes[240:])
+    graph = Graph.from_edges(pairs, rng.normal(size=(300, 3)), labels=labels, n_nodes=300, splits={"0": split})
+    model = NodeClassifier("boosting", max_epochs=40, n_positions=0).fit(graph, split="0")
+    assert model.score() > 0.9
+    # A node without neighbors falls into the same leaf in both classes, so hiding all edges changes one of the two.
+    test = split.test[graph.degrees[split.test].argsort(descending=True)].tolist()
+    each_class = [next(i for i in test if labels[i] == k) for k in (0, 1)]
+    found = [model.explain(node) for node in each_class]
+    effects = [{part.part: part.effect for part in each.parts} for each in found]
+    assert max(each["neighbors"] for each in effects) > 2
+    assert max(abs(each["ego"]) for each in effects) < 1
+    assert [each.n_hops for each in found] == [None, None]
+    assert model.explain_model(n_repeats=2).edges[1].importance > 0.3
+    with_positions = NodeClassifier("boosting", max_epochs=20, n_positions=4).fit(graph, split="0")
+    assert "positions" in with_positions.explain(each_class[0]).notes[0]
 
 
 def planted(cause, n=800, seed=1):

@@ -15,6 +15,7 @@ from heterophily.core.spaces import Bounds, Choice, NonNegativeFloat, NonNegativ
 from heterophily.core.types import Array, FloatArray
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.method import Deviation, Method, define_method
+from heterophily.htmp.state import Recognition
 from heterophily.models.boosting_columns import inductive_columns, label_columns
 from heterophily.models.boosting_trees import Forest
 
@@ -84,6 +85,7 @@ class BoostedTrees(nn.Module):
     train_labels: Tensor  # of the training graph, -1 for all other nodes, (N,)
     training_graph: Tensor  # checksum of its edges and features, (32,)
     seed: Tensor
+    recognition: Recognition = "checksum"  # how copies of the training graph are recognized; see `recognize`
 
     def __init__(self, method: Boosting, graph: Graph) -> None:
         super().__init__()
@@ -124,6 +126,8 @@ class BoostedTrees(nn.Module):
         """Return whether edges and features are those of the training graph."""
         if graph is self._recognized:
             return True
+        if self.recognition != "checksum":
+            return graph.n_nodes == self.n_nodes
         if not torch.equal(_checksum(graph), self.training_graph.cpu()):
             return False
         self.recognize(graph)
@@ -144,15 +148,19 @@ class BoostedTrees(nn.Module):
 
     def table(self, graph: Graph) -> FloatArray:
         """Return all columns of the training graph, (N, d)."""
-        method, adjacency = self.method, graph.symmetric
-        blocks = [self.inductive_table(graph)]
+        method, blocks = self.method, [self.inductive_table(graph)]
+        known = self._recognized
+        if known is not None and graph.symmetric is known.symmetric:
+            graph = known  # what follows depends only on the edges
         if method.n_positions:
+            # Positions in different graphs cannot be compared, so a copy without an edge has those of the graph.
+            place = known if known is not None and self.recognition == "fixed" else graph
             key = ("positions", method.n_positions)
-            blocks.append(graph.cached(key, lambda: nb.spectral_positions(adjacency, width=method.n_positions)))
+            blocks.append(place.cached(key, lambda: nb.spectral_positions(place.symmetric, width=method.n_positions)))
         if method.label_shares:
             labels, seed = self.train_labels.cpu().numpy(), int(self.seed)
             shares_key = ("label shares", _digest(labels), self.n_classes, seed)
-            compute = lambda: label_columns(adjacency, labels, self.n_classes, seed=seed)  # noqa: E731
+            compute = lambda: label_columns(graph.symmetric, labels, self.n_classes, seed=seed)  # noqa: E731
             blocks.append(graph.cached(shares_key, compute))
         return np.concatenate(blocks, axis=1)
 

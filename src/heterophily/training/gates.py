@@ -12,6 +12,7 @@ from heterophily.htmp.channel import Channel
 from heterophily.htmp.neighborhoods import Ego
 from heterophily.htmp.network import Network
 from heterophily.htmp.state import Recognition, State, modules_with_memory, recognize
+from heterophily.models.boosting import BoostedTrees
 from heterophily.models.ensemble import Ensemble
 from heterophily.training.explanation import PARTS, GateShare, Part
 
@@ -52,6 +53,8 @@ def notes_of(predictor: nn.Module, graph: Graph) -> tuple[str, ...]:
     notes = [fixed_edges_note(predictor)]
     if any(isinstance(each, State) and each.n_virtual for each in predictor.modules()):
         notes.append("the soft labels that the model stores are kept if an edge or a value is hidden")
+    if any(isinstance(each, BoostedTrees) and each.method.n_positions for each in predictor.modules()):
+        notes.append("the positions of nodes in the graph, which boosting uses, are kept if an edge is hidden")
     if getattr(graph.encoder, "structure_", None) is not None:
         notes.append("columns that were computed from the edges, such as degree, are kept if an edge is hidden")
     return tuple(note for note in notes if note)
