@@ -3,9 +3,10 @@
 Run `python benchmarks/practitioner.py [--datasets ...] [--models ...] [--splits N] [--budget 5m] [--out FILE]`.
 
 Each model is trained on the training nodes of a split. Validation nodes select the number of trees, the penalty of the
-regression, and the epoch of a network. Test labels are used only for the final score. Tolokers is scored by ROC AUC,
-all other graphs by accuracy. Each result is appended to a file when it is finished, and a rerun computes only missing
-ones. With `--table`, the script only prints the table of the file.
+regression, and the epoch of a network. Dense columns are standardized for the regression and for networks. Test labels
+are used only for the final score. Tolokers is scored by ROC AUC, all other graphs by accuracy. Each result is appended
+to a file when it is finished, and a rerun computes only missing ones. With `--table`, the script only prints the table
+of the file.
 
 Models: `boosting raw`, `boosting +neighbors` (means over neighbors), `boosting +labels` (and label shares of training
 nodes), `logistic`, `GCN`, `SAGE`, `auto`, and the name of every method of the library, with its default settings.
@@ -31,7 +32,8 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from heterophily import load
 from heterophily.core import neighborhood as nb
 from heterophily.core.graph import Graph, Split
-from heterophily.training.auto.fit import fit_auto
+from heterophily.models.ensemble import scaled_features, with_features
+from heterophily.training.auto.fit import feature_scaling, fit_auto
 from heterophily.training.auto.task import TrainingOptions
 from heterophily.training.scoring import SCORINGS, Scoring
 from heterophily.training.trainer import train
@@ -112,7 +114,8 @@ def fit(model: str, graph: Graph, split: Split, scoring: Scoring, args: argparse
         make = logistic if model == "logistic" else boosting
         return make(model, table_of(model, graph, split), graph, split, scoring)
     method, settings = NETWORKS.get(model, (model, {}))
-    _, run = train(method, graph, split=split, progress=False, scoring=scoring, **(LIMITS | settings))
+    scaled = with_features(graph, scaled_features(graph.features, *feature_scaling(graph)))
+    _, run = train(method, scaled, split=split, progress=False, scoring=scoring, **(LIMITS | settings))
     return both(run.scores, scoring)
 
 

@@ -119,6 +119,8 @@ def test_wide_features_are_projected_and_only_their_means_are_columns(graph):
     assert trees.projection.shape == (50, 8)
     assert trees.inductive_table(wide).shape == (N, 3 * 8 + 5)
     trees = BoostedTrees(Boosting(n_columns=50), wide)
+    assert trees.inductive_table(wide).shape == (N, 3 * 50 + 5)
+    trees = BoostedTrees(Boosting(n_columns=50, statistics="all"), wide)
     assert trees.inductive_table(wide).shape == (N, 9 * 50 + 5)
 
 

@@ -20,6 +20,7 @@ from heterophily.models.boosting_columns import inductive_columns, label_columns
 from heterophily.models.boosting_trees import Forest
 
 MEAN_ONLY = ("mean",)
+FEW = 24  # features of which all statistics are columns, because the time is proportional to the columns
 
 
 @define_method
@@ -57,7 +58,7 @@ class Boosting(Method):
     statistics: Annotated[
         Literal["auto", "mean", "all"],
         Choice("auto", "mean", "all"),
-        "Mean, or also minimum, maximum, and standard deviation; auto uses the mean for projected features.",
+        "Mean, or also minimum, maximum, and standard deviation; auto uses only the mean for more than 24 features.",
     ] = "auto"
     n_positions: Annotated[NonNegativeInt, Choice(0, 16, 64), "Number of spectral positions."] = 16
     label_shares: Annotated[bool, Choice(False, True), "Whether labels of training nodes are columns."] = True
@@ -141,7 +142,7 @@ class BoostedTrees(nn.Module):
         """Return the columns that exist for every graph, (N, d)."""
         method, projection = self.method, self.projection.cpu().numpy()
         given = projection if projection.shape[1] else None
-        is_full = method.statistics == "all" or (method.statistics == "auto" and given is None)
+        is_full = method.statistics == "all" or (method.statistics == "auto" and self.n_features <= FEW)
         names = nb.STATISTICS if is_full else MEAN_ONLY
         key = ("neighborhood table", method.n_hops, names, _digest(projection))
         return graph.cached(key, lambda: inductive_columns(graph, given, n_hops=method.n_hops, statistics=names))

@@ -58,6 +58,24 @@ def test_worker_processes_give_the_same_result(start):
     assert results(boards[0]) == results(boards[1])
 
 
+TREES = Candidate("boosting", "boosting", {"max_epochs": 60, "min_samples_leaf": 5, "n_positions": 4})
+
+
+def test_trees_finish_in_the_first_round_and_race_in_worker_processes(start, candidates):
+    everything = (*candidates, TREES)
+    boards = [start("one", candidates=everything), start("two", candidates=everything, workers=2)]
+    assert results(boards[0]) == results(boards[1])
+    assert boards[0].entries[-1].status == "done"
+    assert boards[0].entries[-1].score > 0.5
+
+
+def test_trees_are_restored_as_a_member_that_knows_its_training_graph(graph):
+    found = fit_auto(graph, graph.split("0"), OPTIONS, portfolio=[TREES], workers=1)
+    (member,) = found.network.members
+    assert member.is_training_graph(found.network.scale_features(graph))
+    assert find_scoring("accuracy")(found.network(graph), graph.labels, graph.split("0").val) == found.run.score("val")
+
+
 def test_candidates_that_are_far_behind_stop_early(start, candidates, monkeypatch):
     monkeypatch.setattr(module, "ROUNDS", (Round(5, 0.5), Round(module.ENDLESS, 1.0)))
     monkeypatch.setattr(module, "MIN_SURVIVORS", 1)
