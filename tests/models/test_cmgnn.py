@@ -35,8 +35,8 @@ def one_hot(graph, train, soft):
     return known
 
 
-def estimate(graph, dense, known, *, overwritten=False):
-    """M̂ = norm1(norm1((w ⊙ g ⊙ Ĉ)ᵀ) norm1(A (g ⊙ Ĉ))), node by node."""
+def estimate(graph, dense, known, *, overwritten=False, senders=None):
+    """M̂ = norm1(norm1((w ⊙ g ⊙ Ĉ)ᵀ) norm1(A (g ⊙ Ĉ))), node by node; `senders` replaces the A of the messages."""
     a, g, w = dense.adjacency(graph), torch.zeros(N), torch.ones(N)
     for i in range(N):
         g[i] = (known[i] * (known[i] + 1e-8).log()).sum() + torch.tensor(float(K)).log()
@@ -47,7 +47,7 @@ def estimate(graph, dense, known, *, overwritten=False):
             w[i] = d / (2 * K)
     g[g < 1e-6] = 0
     sure = g[:, None] * known
-    return dense.norm1(dense.norm1((w[:, None] * sure).T) @ dense.norm1(a @ sure))
+    return dense.norm1(dense.norm1((w[:, None] * sure).T) @ dense.norm1((a if senders is None else senders) @ sure))
 
 
 def means(graph, dense, train):
@@ -87,8 +87,11 @@ def combine(w, messages, degrees):
     return torch.relu(sum(alpha[:, r : r + 1] * m for r, m in enumerate(messages)))
 
 
-def transcribe(network, graph, dense, *, relu_first=True, p=0.0, double=False, b_sup=None, prototypes=None):
-    """Logits and Z of nodes and prototypes; `b_sup` (N+K, K) or None without channel 2."""
+def transcribe(network, graph, dense, *, relu_first=True, p=0.0, double=False, b_sup=None, prototypes=None, means=None):
+    """Logits and Z of nodes and prototypes; `b_sup` (N+K, K) or None without channel 2.
+
+    `means` are the matrices of the channels of neighbors, by default that of the symmetrized graph.
+    """
     f = dense.filters(graph)
     extra = 0 if prototypes is None else K
     x = f.X if prototypes is None else torch.cat([f.X, prototypes])
@@ -101,15 +104,15 @@ def transcribe(network, graph, dense, *, relu_first=True, p=0.0, double=False, b
 
     rates = {"p": p, "double": double}
     states = [encode(network.encoder, x, r, degrees, dense.drop, drop_entries, **rates)]
-    wide = torch.cat([r, torch.zeros(N + extra, extra)], dim=1)
+    wide = [F.pad(each, (0, extra, 0, extra)) for each in ([f.R] if means is None else means)]
     for layer in network.stacks[0]:
         z, w = states[-1], layer.transform
-        if relu_first:
-            messages = [torch.relu(z @ w.W0), wide @ torch.relu(z @ w.W1)]
-        else:
-            messages = [torch.relu(z @ w.W0), torch.relu(wide @ z @ w.W1)]
+        messages = [torch.relu(z @ w.W0)]
+        for number, mean in enumerate(wide, start=1):
+            u = z @ getattr(w, f"W{number}")
+            messages.append(mean @ torch.relu(u) if relu_first else torch.relu(mean @ u))
         if b_sup is not None:
-            heard = z[N:] @ w.W2
+            heard = z[N:] @ getattr(w, f"W{len(messages)}")
             last = b_sup @ torch.relu(heard) if relu_first else torch.relu(b_sup @ heard)
             messages.append(last)
         states.append(combine(layer.combine, messages, degrees))
@@ -157,6 +160,27 @@ def test_cmgnn_equals_its_equations(graph, train, dense, agree, believing, struc
         return transcribe(network, graph, dense, relu_first=relu_first, **parts)[0][:N]
 
     agree(network, graph, expected)
+
+
+@pytest.mark.parametrize("direction", ["in", "out", "both"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cmgnn_receives_messages_along_a_direction(small_graph, dense, agree, direction, weighted):
+    graph = small_graph()
+    if weighted:
+        graph = graph.replace(weights=torch.rand(graph.n_edges, dtype=torch.float32) + 0.1)
+    train, a = graph.split("0").train, torch.tensor(graph.to_scipy().toarray()).double().fill_diagonal_(0)
+    network = build("cmgnn", graph, width=5, direction=direction).eval()
+    network.initialize_states(graph, train)
+    soft = (2 * torch.randn(N, K)).softmax(dim=1)
+    network.update_states(graph, soft.log())
+    counts = ((a > 0).double() + (a.T > 0).double()).clamp_min(1)
+    senders = {"in": a.T, "out": a, "both": (a + a.T) / counts}[direction]
+    m = estimate(graph, dense, one_hot(graph, train, soft), senders=senders)
+    torch.testing.assert_close(network.state_summary()["compatibility"], m)
+    channels = {"in": [a.T], "out": [a], "both": [a.T, a]}[direction]
+    parts = {"b_sup": b_sup(dense, soft, m), "prototypes": means(graph, dense, train)}
+    parts["means"] = [dense.row(each) for each in channels]
+    agree(network, graph, lambda: transcribe(network, graph, dense, **parts)[0][:N])
 
 
 def test_sparse_features_change_nothing(small_graph, dense, agree):

@@ -13,7 +13,7 @@ import math
 import torch
 from torch import Tensor
 
-from heterophily.core.sparse import Pattern
+from heterophily.core.sparse import Matrix, Pattern
 
 EPSILON = 1e-12  # lower bound of norms in denominators
 MIN_CONFIDENCE = 1e-6  # smaller values are rounding errors of a uniform row
@@ -182,7 +182,7 @@ def degree_weights(degrees: Tensor, n_classes: int, *, rule: str = "three_branch
     return middle if rule == "overwritten" else torch.where(d <= k, d / (2 * k), middle)
 
 
-def estimated_compatibility(adjacency: Pattern, soft: Tensor, weights: Tensor) -> Tensor:
+def estimated_compatibility(adjacency: Pattern | Matrix, soft: Tensor, weights: Tensor) -> Tensor:
     """M̂ = norm1( norm1((w ⊙ g ⊙ Ĉ)ᵀ) norm1(A (g ⊙ Ĉ)) ), (K, K), from soft labels Ĉ (N, K)."""
     sure = confidence(soft).unsqueeze(1) * soft
     neighborhoods = norm1(adjacency @ sure)

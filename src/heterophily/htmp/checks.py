@@ -4,7 +4,7 @@ Parts declare what they require as class attributes; the checks compare these wi
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from heterophily.htmp.combine import Concat
 from heterophily.htmp.encoder import RawFeatures
@@ -92,7 +92,7 @@ def check_requirements(architecture: "Architecture") -> str:
 def check_widths(architecture: "Architecture") -> str:
     """Check that states that are added, reused, or compared have the same width."""
     combine, fuse, transform = architecture.combine, architecture.fuse, architecture.transform
-    if fuse.uses_all_layers and isinstance(architecture.encoder, RawFeatures):
+    if fuse.uses_all_layers and fuse.uses_initial and isinstance(architecture.encoder, RawFeatures):
         return (
             f"{type(fuse).__name__} uses Z⁰, which here is the raw feature matrix; pass an encoder "
             "such as encoder=Embed()"
@@ -119,7 +119,8 @@ def _check_equal_widths(architecture: "Architecture") -> str:
     hidden, last = _equal_widths(architecture)
     if combine.requires_equal_widths and not (hidden and last):
         return f"{type(combine).__name__} with a shared gate {EQUAL_WIDTHS}, or shared=False"
-    if fuse.uses_all_layers and not fuse.concatenates and not (hidden and last):
+    equal = hidden and last if fuse.uses_initial else _keeps_width(architecture) and architecture.head is not None
+    if fuse.uses_all_layers and not fuse.concatenates and not equal:
         return f"{type(fuse).__name__} adds all layers, which {EQUAL_WIDTHS}, or fuse=ConcatLayers()"
     if any(channel.input == "initial" for channel in channels) and not hidden:
         return f"a channel with input Z⁰ {EQUAL_WIDTHS}"
@@ -188,3 +189,13 @@ def check_sparse_features(architecture: "Architecture") -> str:
             name = type(channel.guidance).__name__
             return f"{name} does not accept sparse features; {advice}"
     return ""
+
+
+def weight_use(architecture: "Architecture") -> Literal["all", "some", "none"]:
+    """Return how many of the neighborhoods that depend on edges use edge weights; `all` if there are none."""
+    hoods = [channel.neighborhood for channel in architecture.channels if channel.neighborhood.sampled]
+    hoods += [hood for hood in (architecture.encoder.structure,) if hood is not None]
+    used = {hood.uses_weights for hood in hoods if hood.uses_edges}
+    if used == {True, False}:
+        return "some"
+    return "none" if used == {False} else "all"

@@ -18,6 +18,7 @@ class Fuse(Generic[W]):
 
     symbol: ClassVar[str]
     uses_all_layers: ClassVar[bool] = True
+    uses_initial: ClassVar[bool] = True  # whether Z depends on Z⁰
     concatenates: ClassVar[bool] = False  # whether Z is wider than each layer
 
     def weights(self, n_layers: int) -> W:

@@ -1,8 +1,9 @@
 """B_r: the weight of each neighbor (paper, Section 3 and Appendix A).
 
-Degree averages are computed once per graph. Attention, gates, and estimated relations depend on the states of
-every layer. A new guidance defines `matrix(adjacency)` if it depends only on the graph, or `values(seen, w)`,
-one value per entry of the neighborhood, if it depends on states.
+Degree averages are computed once per graph. If the graph has edge weights, degrees are sums of weights, and
+attention adds the logarithm of a weight to the score: B_ij ∝ w_ij exp(..). Attention, gates, and estimated relations
+depend on the states of every layer. A new guidance defines `matrix(adjacency)` if it depends only on the graph, or
+`values(seen, w)`, one value per entry of the neighborhood, if it depends on states.
 
 Symbols: Z is the input of a channel, U = Z W are its messages, and node i receives messages from node j.
 """
@@ -50,6 +51,13 @@ class ChannelInput:
         if isinstance(self.adjacency, SampledMatrix):
             return self.adjacency.weights
         return self.adjacency.values if isinstance(self.adjacency, Matrix) else None
+
+    @property
+    def log_multiplicity(self) -> Tensor | None:
+        """Logarithm of the edge weights times the sampling weights, to add to the scores of a softmax, (m,)."""
+        weights = self.weights if self.channel.neighborhood.uses_weights else None
+        factors = [factor.log() for factor in (weights, self.sampling_weight) if factor is not None]
+        return sum(factors[1:], factors[0]) if factors else None
 
     @property
     def sampling_weight(self) -> Tensor | None:
@@ -172,6 +180,10 @@ class SymmetricMean(FixedGuidance):
     """
 
     @override
+    def check_neighborhood(self, neighborhood: Neighborhood) -> str:
+        return "the degrees of receivers and senders differ; use DirectedMean()" if neighborhood.is_directed else ""
+
+    @override
     def matrix(self, adjacency: Adjacency) -> Matrix:
         return scale_rows_and_columns(adjacency, *(safe_inverse(sums.sqrt()) for sums in degree_sums(adjacency)))
 
@@ -264,11 +276,11 @@ class Attention(Guidance[nn.ParameterDict]):
     def softmax_scores(self, seen: ChannelInput, left: Tensor, right: Tensor) -> Tensor:
         """α from U_i · r and U_j · s."""
         scores = F.leaky_relu(edge_sum(seen.pattern, left, right), self.slope)
-        if seen.sampling_weight is not None:
-            stands_for = seen.sampling_weight.log()
-            scores = scores + (stands_for if scores.dim() == 1 else stands_for.unsqueeze(1))
+        times = seen.log_multiplicity
+        if times is not None:
+            scores = scores + (times if scores.dim() == 1 else times.unsqueeze(1))
         share = edge_softmax(seen.pattern, scores)
-        if seen.weights is not None:
+        if seen.weights is not None and not seen.channel.neighborhood.uses_weights:
             share = share * seen.weights
         return share
 
@@ -334,10 +346,3 @@ def scale_rows_and_columns(adjacency: Adjacency, left: Tensor, right: Tensor | N
     if right is not None:
         values = values * right.index_select(0, pattern.indices)
     return pattern * (values * adjacency.values if isinstance(adjacency, Matrix) else values)
-
-
-def symmetric_values(seen: ChannelInput) -> Tensor:
-    """1/√(d_i d_j) on the entries of a neighborhood, computed once per graph."""
-    key = ("symmetric", seen.channel.neighborhood)
-    found: Matrix = seen.context.graph.cached(key, lambda: SymmetricMean().matrix(seen.adjacency))
-    return found.values

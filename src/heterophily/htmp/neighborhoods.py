@@ -2,6 +2,10 @@
 
 A neighborhood is a 0/1 pattern whose row i lists the nodes from which i receives messages, or a matrix with
 weights or counts. `symbol` is the notation of the paper's table.
+
+If the graph has edge weights, A contains them in `Raw`, `WithSelf`, `WithSelfTwice`, `Power`, `In`, and `Out`, and
+the weight of a self-loop is 1. Nodes at a distance of two or more count by existence, and neighborhoods from features
+or structure ignore the weights.
 """
 
 from dataclasses import dataclass
@@ -28,6 +32,7 @@ class Neighborhood:
     """The base of all neighborhoods: `indicator(graph)` is the verb, `*` joins a guidance."""
 
     sampled = True  # whether batches sample its rows
+    uses_edges = True  # whether A_r depends on the edges of the graph
 
     @property
     def symbol(self) -> str:
@@ -43,6 +48,16 @@ class Neighborhood:
     def power(self) -> int:
         """How often the guidance is applied."""
         return 1
+
+    @property
+    def uses_weights(self) -> bool:
+        """Whether the values of A_r are edge weights, if the graph has any."""
+        return False
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether A_r depends on the direction of edges."""
+        return False
 
     def check_guidance(self, guidance: "Guidance") -> str:
         """Return why a guidance cannot be used with this neighborhood; empty if it can."""
@@ -74,7 +89,8 @@ class Ego(Neighborhood):
 
     @override
     def adjacency(self, graph: Graph) -> Pattern:
-        return _diagonal(graph)
+        n = graph.n_nodes
+        return Pattern.from_arrays(np.arange(n + 1), np.arange(n), n_columns=n).to(graph.labels.device)
 
 
 @dataclass(frozen=True)
@@ -91,10 +107,11 @@ class Raw(Neighborhood):
 
     symbol = "A"
     kind = "Raw"
+    uses_weights = True
 
     @override
     def adjacency(self, graph: Graph) -> Adjacency:
-        return graph.symmetric
+        return weighted_symmetric(graph)
 
 
 @dataclass(frozen=True)
@@ -103,18 +120,34 @@ class WithSelf(Neighborhood):
 
     A_r = Ã = A + I
 
+    Parameters
+    ----------
+    of
+        Neighborhood without the node itself, such as `Raw()` or `In()`.
+
     Examples
     --------
     >>> WithSelf().symbol
     'Ã'
     """
 
-    symbol = "Ã"
+    of: Neighborhood = Raw()
     kind = "Raw"
+    uses_weights = True
+
+    @property
+    @override
+    def symbol(self) -> str:
+        return f"Ã{self.of.symbol[1:]}"
+
+    @property
+    @override
+    def is_directed(self) -> bool:
+        return self.of.is_directed
 
     @override
     def adjacency(self, graph: Graph) -> Adjacency:
-        return with_diagonal(graph.symmetric)
+        return with_self_loops(self.of.adjacency(graph))
 
 
 @dataclass(frozen=True)
@@ -131,13 +164,14 @@ class WithSelfTwice(WithSelf):
 
     @override
     def adjacency(self, graph: Graph) -> Matrix:
-        pattern = with_diagonal(graph.symmetric)
-        return pattern * (1 + (pattern.rows == pattern.indices).to(torch.get_default_dtype()))
+        once = super().adjacency(graph)
+        pattern, values = (once, 1) if isinstance(once, Pattern) else (once.pattern, once.values)
+        return pattern * ((pattern.rows == pattern.indices).to(torch.get_default_dtype()) + values)
 
 
 @dataclass(frozen=True)
 class Hop(Neighborhood):
-    """Nodes at distance exactly k.
+    """Nodes at distance exactly k. Weights are used for k = 1 only.
 
     (A_r)_ij = 1[dist(i, j) = k]
 
@@ -167,13 +201,18 @@ class Hop(Neighborhood):
     def kind(self) -> str:
         return "Raw" if self.k == 1 else "ReDef"
 
+    @property
     @override
-    def adjacency(self, graph: Graph) -> Pattern:
+    def uses_weights(self) -> bool:
+        return self.k == 1
+
+    @override
+    def adjacency(self, graph: Graph) -> Adjacency:
         from heterophily.htmp.algorithms.hops import k_hop, second_hop
 
         if self.k == 2:
             return second_hop(graph.symmetric, limit=self.limit)
-        return graph.symmetric if self.k == 1 else k_hop(graph.symmetric, self.k)
+        return weighted_symmetric(graph) if self.k == 1 else k_hop(graph.symmetric, self.k)
 
 
 @dataclass(frozen=True)
@@ -208,6 +247,16 @@ class Power(Neighborhood):
     def power(self) -> int:
         return self.k
 
+    @property
+    @override
+    def uses_weights(self) -> bool:
+        return self.of.uses_weights
+
+    @property
+    @override
+    def is_directed(self) -> bool:
+        return self.of.is_directed
+
     @override
     def adjacency(self, graph: Graph) -> Adjacency:
         return adjacency_of(self.of, graph)
@@ -232,6 +281,7 @@ class FeatureNeighbors(Neighborhood):
 
     k: int = 20
     symbol = "A_f"
+    uses_edges = False
 
     @override
     def adjacency(self, graph: Graph) -> Adjacency:
@@ -271,6 +321,23 @@ def to_default_dtype(x: X) -> X:
     return cast("X", found)
 
 
+def weighted_symmetric(graph: Graph) -> Adjacency:
+    """Return the symmetrized graph with its weights, if it has any, the same object for all neighborhoods."""
+    weights = graph.symmetric_weights
+    if weights is None:
+        return graph.symmetric
+    return graph.cached("weighted symmetric", lambda: to_default_dtype(graph.symmetric * weights))
+
+
+def with_self_loops(adjacency: Adjacency) -> Adjacency:
+    """Return A + I for a matrix without a diagonal. The weight of a self-loop is 1."""
+    if isinstance(adjacency, Pattern):
+        return with_diagonal(adjacency)
+    pattern = with_diagonal(adjacency.pattern)
+    off_diagonal = pattern.rows != pattern.indices
+    return pattern * adjacency.values.new_ones(pattern.n_entries).masked_scatter(off_diagonal, adjacency.values)
+
+
 def with_diagonal(pattern: Pattern) -> Pattern:
     """A + I."""
     n = pattern.shape[0]
@@ -278,8 +345,3 @@ def with_diagonal(pattern: Pattern) -> Pattern:
     rows = torch.cat([pattern.rows.long().cpu(), own])
     columns = torch.cat([pattern.indices.long().cpu(), own])
     return Pattern.from_edges(rows, columns, shape=(n, n)).to(pattern.indices.device)
-
-
-def _diagonal(graph: Graph) -> Pattern:
-    n = graph.n_nodes
-    return Pattern.from_arrays(np.arange(n + 1), np.arange(n), n_columns=n).to(graph.labels.device)

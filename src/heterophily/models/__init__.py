@@ -17,6 +17,7 @@ from heterophily.models.appnp import APPNP
 from heterophily.models.boosting import Boosting
 from heterophily.models.classics import LINKX, GATPlus, GCNPlus, SAGEPlus
 from heterophily.models.cmgnn import CMGNN
+from heterophily.models.dir_gnn import DirGAT, DirGCN, DirSAGE
 from heterophily.models.fagcn import FAGCN
 from heterophily.models.gat import GAT
 from heterophily.models.gbk_gnn import GBKGNN
@@ -59,7 +60,7 @@ PUBLISHED: tuple[type[Method], ...] = (
     CMGNN,
 )
 CLASSICS: tuple[type[Method], ...] = (GCNPlus, SAGEPlus, GATPlus, LINKX)
-OTHERS: tuple[type[Method], ...] = (Trio, Boosting)  # methods that are not in the paper's table
+OTHERS: tuple[type[Method], ...] = (Trio, Boosting, DirGCN, DirSAGE, DirGAT)  # not in the paper's table
 
 Registered = type[Method] | CustomMethod
 Model = str | Path | MethodLike

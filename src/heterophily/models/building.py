@@ -1,9 +1,11 @@
 """Networks from methods."""
 
-from heterophily.core.errors import HeterophilyError
+import warnings
+
+from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.graph import Graph
 from heterophily.core.types import Value
-from heterophily.htmp.checks import check_sparse_features
+from heterophily.htmp.checks import check_sparse_features, weight_use
 from heterophily.htmp.execution.fold_head import FoldedNetwork, can_fold_head
 from heterophily.htmp.method import Method, complete_architecture, make_method
 from heterophily.htmp.network import Network
@@ -45,6 +47,7 @@ def build(model: Model, graph: Graph, *, preset: str = "published", **settings: 
     problem = check_sparse_features(complete_architecture(method)) if graph.is_sparse else ""
     if problem:
         raise HeterophilyError(f"{method.name} cannot be used with {graph.name}: {problem}")
+    _report_unused_weights(method, graph)
     network = FoldedNetwork if can_fold_head(method) else Network
     return network(method, graph)
 
@@ -61,6 +64,7 @@ def build_predictor(method: Method, graph: Graph) -> Network | BoostedTrees:
     if not isinstance(method, Boosting):
         return build(method, graph)
     _check_sizes(method, graph)
+    _report_unused_weights(method, graph)
     return BoostedTrees(method, graph)
 
 
@@ -71,3 +75,18 @@ def _check_sizes(method: Method, graph: Graph) -> None:
         )
     if graph.n_classes < 2:
         raise HeterophilyError(f"{method.name} needs at least two classes, but {graph.name} has {graph.n_classes}")
+
+
+def _report_unused_weights(method: Method, graph: Graph) -> None:
+    """Warn once per graph and method if the weights have no effect."""
+
+    def report() -> None:
+        message = (
+            f"{method.name} does not use edge weights, only which nodes are connected; docs/direction.md lists the "
+            "methods that use them"
+        )
+        warnings.warn(message, HeterophilyWarning, stacklevel=5)
+
+    is_unused = not method.is_network or weight_use(method.architecture()) == "none"
+    if graph.weights is not None and is_unused:
+        graph.cached(("unused weights", method.name), report)

@@ -15,6 +15,7 @@ from heterophily.core.graph import Features
 from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import Add
+from heterophily.htmp.direction import DIRECTION, Direction, directed_neighborhoods
 from heterophily.htmp.encoder import Embed, Encoder
 from heterophily.htmp.guidance import Ones, RowMean
 from heterophily.htmp.method import Deviation, Method, Norm, define_method
@@ -38,6 +39,7 @@ class StrongClassic(Method):
     dropout: Annotated[DropoutRate, Choice(0.2, 0.3, 0.5, 0.7)] = 0.5
     learning_rate: Annotated[PositiveFloat, Choice(0.001, 0.005, 0.01)] = 0.001
     weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 5e-4)] = 0.0
+    direction: Annotated[Direction, DIRECTION] = "symmetric"
     patience: PositiveInt = 200
 
     def strengthen(self, plain: Architecture) -> Architecture:
@@ -68,7 +70,7 @@ class GCNPlus(StrongClassic):
 
     @override
     def architecture(self) -> Architecture:
-        return self.strengthen(GCN().architecture())
+        return self.strengthen(GCN(direction=self.direction).architecture())
 
 
 @define_method
@@ -83,7 +85,7 @@ class SAGEPlus(StrongClassic):
     @override
     def architecture(self) -> Architecture:
         sage = Architecture(
-            channels=(Ego() * Ones(), Raw() * RowMean()),
+            channels=(Ego() * Ones(), *(hood * RowMean() for hood in directed_neighborhoods(self.direction))),
             combine=Add(),
             transform=Linear(init="linear", bias_channels=(1,)),
         )
@@ -106,7 +108,12 @@ class GATPlus(StrongClassic):
 
     @override
     def architecture(self) -> Architecture:
-        gat = GAT(n_heads=self.n_heads, head_merge=self.head_merge, attention_dropout=self.attention_dropout)
+        gat = GAT(
+            n_heads=self.n_heads,
+            head_merge=self.head_merge,
+            attention_dropout=self.attention_dropout,
+            direction=self.direction,
+        )
         return self.strengthen(gat.architecture())
 
 

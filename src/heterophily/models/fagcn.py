@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
-from heterophily.core.sparse import edge_sum
+from heterophily.core.sparse import Matrix, edge_sum
 from heterophily.htmp.architecture import Architecture, Dropout, Head
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Embed
-from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, symmetric_values
+from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, SymmetricMean
 from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import Ego, Raw
 from heterophily.htmp.parts import Init, Sizes, init_uniform
@@ -84,3 +84,10 @@ class SignedAttention(Guidance[nn.ParameterDict]):
     def values(self, seen: ChannelInput, w: nn.ParameterDict) -> Tensor:
         left, right = (seen.inputs @ row for row in w["w"])
         return torch.tanh(edge_sum(seen.pattern, left + w["c"], right)) * symmetric_values(seen)
+
+
+def symmetric_values(seen: ChannelInput) -> Tensor:
+    """1/√(d_i d_j) on the entries of a neighborhood, computed once per graph."""
+    key = ("symmetric", seen.channel.neighborhood)
+    found: Matrix = seen.context.graph.cached(key, lambda: SymmetricMean().matrix(seen.adjacency))
+    return found.values

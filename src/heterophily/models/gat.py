@@ -6,9 +6,10 @@ from typing_extensions import override
 
 from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture, Dropout
+from heterophily.htmp.combine import Add, SingleChannel
+from heterophily.htmp.direction import DIRECTION, Direction, directed_neighborhoods
 from heterophily.htmp.guidance import Attention
 from heterophily.htmp.method import Activation, Deviation, FeatureNorm, Method, define_method
-from heterophily.htmp.neighborhoods import WithSelf
 from heterophily.htmp.parts import Init
 from heterophily.htmp.transform import Heads, Linear
 
@@ -28,6 +29,7 @@ class GAT(Method):
     attention_dropout: Annotated[DropoutRate, Choice(0.0, 0.5)] = 0.6
     width: Annotated[PositiveInt, Choice(8, 16, 32, 64, 128), "Width of one head."] = 8
     n_layers: Annotated[PositiveInt, Choice(1, 2, 3)] = 2
+    direction: Annotated[Direction, DIRECTION] = "symmetric"
     dropout: Annotated[DropoutRate, Choice(0.0, 0.5, 0.8)] = 0.6
     activation: Activation = "elu"
     feature_norm: Annotated[FeatureNorm, Choice("none", "l1", "l2")] = "none"
@@ -37,8 +39,10 @@ class GAT(Method):
     @override
     def architecture(self) -> Architecture:
         p = self.dropout
+        hoods = directed_neighborhoods(self.direction, with_self=True)
         return Architecture(
-            channels=(WithSelf() * Attention(),),
+            channels=tuple(hood * Attention() for hood in hoods),
+            combine=Add() if len(hoods) > 1 else SingleChannel(),
             transform=Linear(init=Init("glorot_normal", gain=2**0.5), heads=Heads(self.n_heads, self.head_merge)),
             dropout=Dropout(input=p, layer=p, edge=self.attention_dropout),
         )

@@ -6,6 +6,8 @@ from typing_extensions import override
 
 from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.htmp.architecture import Architecture
+from heterophily.htmp.combine import Add, SingleChannel
+from heterophily.htmp.direction import DIRECTION, DirectedMean, Direction, directed_neighborhoods
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
 from heterophily.htmp.neighborhoods import WithSelf
@@ -24,13 +26,20 @@ class GCN(Method):
     width: Annotated[PositiveInt, Choice(32, 64, 128, 256)] = 64
     n_layers: Annotated[PositiveInt, Choice(1, 2, 3)] = 2
     dropout: Annotated[DropoutRate, Choice(0.0, 0.5, 0.8)] = 0.5
+    direction: Annotated[Direction, DIRECTION] = "symmetric"
     feature_norm: Annotated[FeatureNorm, Choice("none", "l1", "l2")] = "none"
     learning_rate: Annotated[PositiveFloat, Choice(0.001, 0.005, 0.01, 0.05)] = 0.01
     weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 1e-4, 5e-4, 1e-3)] = 5e-4
 
     @override
     def architecture(self) -> Architecture:
-        return Architecture(channels=(WithSelf() * SymmetricMean(),))
+        if self.direction == "symmetric":
+            return Architecture(channels=(WithSelf() * SymmetricMean(),))
+        hoods = directed_neighborhoods(self.direction, with_self=True)
+        return Architecture(
+            channels=tuple(hood * DirectedMean() for hood in hoods),
+            combine=Add() if len(hoods) > 1 else SingleChannel(),
+        )
 
     deviations = (
         Deviation(

@@ -19,7 +19,7 @@ from heterophily.htmp.combine import Combine, Messages, weigh
 from heterophily.htmp.fuse import Skip
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, degree_sums
 from heterophily.htmp.method import Deviation, Method, define_method
-from heterophily.htmp.neighborhoods import Ego, Neighborhood
+from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood, weighted_symmetric
 from heterophily.htmp.parts import Context, Dense, Sizes, apply_dropout, init_scalar
 from heterophily.htmp.transform import SharedLinear
 
@@ -119,6 +119,7 @@ class Signed(Neighborhood):
 
     sign: int = 1
     kind = "Dis"
+    uses_weights = True
 
     @property
     @override
@@ -126,8 +127,8 @@ class Signed(Neighborhood):
         return "A_p" if self.sign > 0 else "A_n"
 
     @override
-    def adjacency(self, graph: Graph) -> Pattern:
-        return graph.symmetric
+    def adjacency(self, graph: Graph) -> Adjacency:
+        return weighted_symmetric(graph)
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,8 @@ class SignedSimilarity(Guidance[nn.ParameterDict]):
 
     Notes
     -----
-    Â is the normalized adjacency matrix with self-loops. With row normalization, Â_ii / Â_ij is 1.
+    Â is the normalized adjacency matrix with self-loops. With row normalization and without edge weights,
+    Â_ii / Â_ij is 1.
 
     Examples
     --------
@@ -199,12 +201,14 @@ class SignedSimilarity(Guidance[nn.ParameterDict]):
 
         def compute() -> tuple[Tensor, Tensor]:
             times = 1 if seen.sampling_weight is None else seen.sampling_weight
+            edge = 1 if seen.weights is None else seen.weights
+            times = times * edge
             receivers, senders = (sums + 1 for sums in degree_sums(seen.adjacency))
             rows = receivers.index_select(0, seen.pattern.rows)
             if self.normalization == "row":
-                return times / rows, rows.new_zeros(())
+                return times / rows, rows.new_zeros(()) + (1 / edge - 1)
             rows, columns = rows.sqrt(), senders.sqrt().index_select(0, seen.pattern.indices)
-            return times / (rows * columns), columns / rows - 1
+            return times / (rows * columns), columns / (rows * edge) - 1
 
         pair: tuple[Tensor, Tensor] = graph.cached(("ggcn", self.normalization), compute)
         return pair

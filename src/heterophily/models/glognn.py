@@ -11,13 +11,13 @@ from typing_extensions import override
 from heterophily.core.errors import check_option
 from heterophily.core.graph import Features, Graph
 from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
-from heterophily.core.sparse import Matrix, Pattern
+from heterophily.core.sparse import Matrix
 from heterophily.htmp.architecture import Architecture, Dropout
 from heterophily.htmp.combine import WeightedAdd
 from heterophily.htmp.encoder import Predict, PredictWeights
 from heterophily.htmp.guidance import ChannelInput, Guidance, Ones, SymmetricMean
 from heterophily.htmp.method import Deviation, FeatureNorm, Method, define_method
-from heterophily.htmp.neighborhoods import Ego, Neighborhood, WithSelf, structure_adjacency, with_diagonal
+from heterophily.htmp.neighborhoods import Adjacency, Ego, Neighborhood, WithSelf, structure_adjacency
 from heterophily.htmp.parts import Context, Dense, Sizes, Weights, apply_dropout
 from heterophily.htmp.transform import NoTransform
 
@@ -124,6 +124,7 @@ class AllPairs(Neighborhood):
     """
 
     symbol = "1"
+    uses_weights = True  # of the edges in S
 
     @override
     def check_guidance(self, guidance: "Guidance") -> str:
@@ -132,8 +133,8 @@ class AllPairs(Neighborhood):
         return "the matrix of all pairs is never formed; use AllPairs() * ClosedFormCoefficients()"
 
     @override
-    def adjacency(self, graph: Graph) -> Pattern:
-        return with_diagonal(graph.symmetric)
+    def adjacency(self, graph: Graph) -> Adjacency:
+        return WithSelf().adjacency(graph)
 
 
 class ClosedFormWeights(Weights):

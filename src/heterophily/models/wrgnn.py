@@ -72,7 +72,7 @@ class WRGNN(Method):
 
 @dataclass(frozen=True)
 class WeightedRaw(Raw):
-    """Neighbors in the symmetrized graph, all with the same weight.
+    """Neighbors in the symmetrized graph, all with the same weight, which replaces edge weights.
 
     A_r = w A
 
@@ -83,6 +83,7 @@ class WeightedRaw(Raw):
     """
 
     weight: float = 1.0  # w
+    uses_weights = False
 
     @override
     def adjacency(self, graph: Graph) -> Matrix:

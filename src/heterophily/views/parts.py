@@ -130,7 +130,9 @@ def _card(part: type, usage: str, uses: Mapping[str, str]) -> str:
     summary, equation = describe(part)
     path = part.__module__.replace(".", "/") + ".py"
     lines = [f"### {part.__name__}", "", summary, "", *_indented(equation)]
-    lines += [f"Use: `{usage.format(next(iter(uses.values())))}`", ""]
+    # A part inside of another part is shown on its own, if a method uses it so.
+    example = next((use for use in uses.values() if use.startswith(part.__name__)), next(iter(uses.values())))
+    lines += [f"Use: `{usage.format(example)}`", ""]
     return "\n".join([*lines, f"Used by {', '.join(uses)}. Source: [{path}](../src/{path})", ""])
 
 

@@ -1,10 +1,16 @@
-"""Every method runs directly and through each applicable transformation with the same result, in float64."""
+"""Every method runs directly and through each applicable transformation with the same result, in float64.
+
+This holds on graphs with and without edge weights, and for every direction of messages.
+"""
+
+import warnings
 
 import numpy as np
 import pytest
 import torch
 
 from heterophily import Graph, build
+from heterophily.core.errors import HeterophilyWarning
 from heterophily.htmp.execution.blockwise import evaluate
 from heterophily.htmp.execution.fold_head import FoldedNetwork
 from heterophily.htmp.execution.reuse_layers import n_reusable_layers, start_pass
@@ -26,19 +32,28 @@ def double_precision():
     torch.set_default_dtype(before)
 
 
-@pytest.fixture
-def graph():
+DIRECTED = {
+    f"{name}, {direction}": (name, {"direction": direction})
+    for name, direction in (("gcn", "both"), ("gat+", "in"), ("sage+", "out"), ("cmgnn", "in"), ("cmgnn", "both"))
+}
+
+
+@pytest.fixture(params=["plain", "weighted"])
+def graph(request):
     rng = np.random.default_rng(0)
-    graph = Graph.from_edges(
-        rng.integers(N, size=(80, 2)), rng.random((N, F), dtype=np.float32), labels=np.arange(N) % K
-    )
+    edges, x = rng.integers(N, size=(80, 2)), rng.random((N, F), dtype=np.float32)
+    weights = None if request.param == "plain" else rng.random(80) + 0.1
+    graph = Graph.from_edges(edges, x, weights=weights, labels=np.arange(N) % K)
     return graph.replace(features=torch.tensor(rng.random((N, F))))
 
 
-@pytest.fixture(params=NETWORKS)
+@pytest.fixture(params=[*NETWORKS, *DIRECTED])
 def network(request, graph):
     torch.manual_seed(0)
-    network = build(request.param, graph, width=64, dropout=0.5)
+    name, settings = DIRECTED.get(request.param, (request.param, {}))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* does not use edge weights", category=HeterophilyWarning)
+        network = build(name, graph, width=64, dropout=0.5, **settings)
     network.initialize_states(graph, TRAIN)
     network.eval()
     with torch.no_grad():

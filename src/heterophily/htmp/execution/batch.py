@@ -26,7 +26,7 @@ class SampledMatrix(Matrix):
     """A': sampled rows of a neighborhood, with the sums of the full rows; values = weights · sampling_weight."""
 
     sums: Tensor  # row sums of A_r at the receivers, (n,)
-    sender_sums: Tensor  # the same at the senders, one per column
+    sender_sums: Tensor  # the same at the senders, or column sums if A_r is directed, one per column
     degrees: Tensor  # entries of the full rows, (n,)
     weights: Tensor | None = None  # of A_r at the sampled entries, if it has any, (m,)
     sampling_weight: Tensor | None = None  # d/k, (m,); None if all entries were retained
@@ -48,14 +48,16 @@ class RowSource:
     pattern: Pattern
     weights: Tensor | None
     sums: Tensor  # (N,)
+    sender_sums: Tensor  # of columns if the neighborhood is directed, or else of rows, (N,)
 
     @classmethod
-    def of(cls, adjacency: Pattern | Matrix) -> "RowSource":
+    def of(cls, adjacency: Pattern | Matrix, *, is_directed: bool = False) -> "RowSource":
         """Return the rows of an adjacency matrix, with or without weights."""
+        sums = _row_sums(adjacency)
+        senders = _row_sums(adjacency.T) if is_directed else sums
         if isinstance(adjacency, Matrix):
-            sums = segment_sum(adjacency.pattern, adjacency.values)
-            return cls(adjacency.pattern, adjacency.values, sums)
-        return cls(adjacency, None, adjacency.degrees.to(torch.get_default_dtype()))
+            return cls(adjacency.pattern, adjacency.values, sums, senders)
+        return cls(adjacency, None, sums, senders)
 
     def all_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """Return all entries of the rows, one row after the other, and their number per row."""
@@ -86,12 +88,18 @@ class RowSource:
             pattern,
             values * parts[1] if len(parts) == 2 else values,
             sums=sums,
-            sender_sums=self.sums if senders is None else self.sums.index_select(0, senders),
+            sender_sums=self.sender_sums if senders is None else self.sender_sums.index_select(0, senders),
             degrees=self.pattern.degrees.index_select(0, nodes),
             weights=weights,
             sampling_weight=sampling_weight,
             columns_are_batch_nodes=senders is not None,
         )
+
+
+def _row_sums(adjacency: Pattern | Matrix) -> Tensor:
+    if isinstance(adjacency, Matrix):
+        return segment_sum(adjacency.pattern, adjacency.values)
+    return adjacency.degrees.to(torch.get_default_dtype())
 
 
 class Batch:
@@ -174,15 +182,18 @@ def global_node_ids(graph: GraphLike) -> Tensor | None:
 
 
 def with_virtual_nodes(graph: GraphLike, features: Callable[[], Features], rows: Tensor, labels: Tensor) -> GraphLike:
-    """Return the symmetrized graph or the batch with virtual nodes, which have no neighbors, after its nodes."""
+    """Return the graph or the batch with virtual nodes, which have no neighbors, after its nodes."""
     if isinstance(graph, Batch):
         return graph.with_virtual_nodes(features, rows, labels)
     graph = full_graph_of(graph)
-    edges = graph.symmetric
-    tail = edges.indptr[-1:].expand(len(rows))
-    pattern = Pattern(torch.cat([edges.indptr, tail]), edges.indices, graph.n_nodes + len(rows))
+    edges = pad_pattern(graph.adjacency, len(rows), columns_are_batch_nodes=True)
     labels = torch.cat([graph.labels, labels])
-    result = Graph(pattern, stack_rows(features(), rows), labels, len(rows), name=graph.name)
+    x = stack_rows(features(), rows)
+    result = Graph(edges, x, labels, len(rows), name=graph.name, weights=graph.weights)
+    symmetric = graph.symmetric
+    result.__dict__["symmetric"] = (
+        edges if symmetric is graph.adjacency else pad_pattern(symmetric, len(rows), columns_are_batch_nodes=True)
+    )
     result.__dict__["n_id"] = getattr(graph, "n_id", None)  # of the subgraph of a loader
     return result
 
@@ -225,7 +236,7 @@ def rows_of(features: Features, nodes: Tensor) -> Features:
     """Return some rows of X, sparse if X is."""
     if not isinstance(features, Matrix):
         return features.index_select(0, nodes)
-    entries, counts = RowSource(features.pattern, None, features.values).all_of(nodes)
+    entries, counts = RowSource(features.pattern, None, features.values, features.values).all_of(nodes)
     indptr = torch.zeros(len(nodes) + 1, dtype=torch.long)
     torch.cumsum(counts, 0, out=indptr[1:])
     columns = features.pattern.indices.index_select(0, entries)

@@ -114,7 +114,10 @@ class Sampler:
         for hood in dict.fromkeys(hoods):
             adjacency = adjacency_of(hood, self.graph)
             found.setdefault(id(adjacency), (adjacency, []))[1].append(hood)
-        return [Relation(tuple(keys), RowSource.of(whole)) for whole, keys in found.values()]
+        return [
+            Relation(tuple(keys), RowSource.of(whole, is_directed=keys[0].is_directed))
+            for whole, keys in found.values()
+        ]
 
     def draw(
         self,

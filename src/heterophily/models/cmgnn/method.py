@@ -6,6 +6,7 @@ from typing_extensions import override
 
 from heterophily.core.spaces import Bounds, Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt, Range
 from heterophily.htmp.architecture import Architecture, Dropout, Head
+from heterophily.htmp.direction import DIRECTION, Direction, directed_neighborhoods
 from heterophily.htmp.encoder import Embed
 from heterophily.htmp.fuse import ConcatLayers
 from heterophily.htmp.guidance import Ones, RowMean
@@ -46,6 +47,7 @@ class CMGNN(Method):
     pseudo_labels: Literal["evaluation", "training"] = "evaluation"
     # Which of these two is better depends on the graph; see the fidelity page.
     structure_dropout: Annotated[Literal["single", "double"], Choice("single", "double")] = "single"
+    direction: Annotated[Direction, DIRECTION] = "symmetric"
     loss: Annotated[LossForm, Choice("nll", "ce_of_probabilities")] = "nll"
     width: Annotated[PositiveInt, Choice(32, 64, 128, 256)] = 64
     n_layers: Annotated[PositiveInt, Choice(1, 2, 4, 8)] = 2
@@ -58,16 +60,18 @@ class CMGNN(Method):
     @override
     def architecture(self) -> Architecture:
         p = self.dropout
+        hoods = directed_neighborhoods(self.direction)
         estimate = CompatibilityEstimate(
             self.supplementary_labels,
             self.prototype_index,
             self.degree_weight,
             self.pseudo_labels,
             self.masked_fraction,
+            hoods[0] if len(hoods) == 1 else Raw(),
         )
         return Architecture(
             encoder=FeaturesAndStructure(p, self.structure_dropout) if self.structure else Embed(),
-            channels=(Ego() * Ones(), Raw() * RowMean(), Prototypes() * CompatibilityWeights()),
+            channels=(Ego() * Ones(), *(hood * RowMean() for hood in hoods), Prototypes() * CompatibilityWeights()),
             combine=DegreeGatedSum(),
             fuse=ConcatLayers(),
             transform=Linear(bias="none", init="uniform_out"),
@@ -120,7 +124,7 @@ def ablation_variants(method: CMGNN) -> dict[str, Method]:
     full = method.architecture()
     # Without a discrimination loss, nothing needs the prototypes.
     states = full.states if method.discrimination_weight else ()
-    two = {"channels": full.channels[:2]}
+    two = {"channels": full.channels[:-1]}
     changes: dict[str, dict[str, object]] = {
         "without supplementary messages": {**two, "states": states, "losses": full.losses if states else ()},
         "without discrimination loss": {"losses": ()},

@@ -11,7 +11,7 @@ prototypes.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -24,6 +24,7 @@ from heterophily.core.errors import HeterophilyError, check_option
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.execution.batch import Batch, full_graph_of, global_node_ids, with_virtual_nodes
+from heterophily.htmp.neighborhoods import Neighborhood, Raw, adjacency_of
 from heterophily.htmp.parts import Context, GraphLike
 from heterophily.htmp.state import State, StatePart
 
@@ -56,6 +57,8 @@ class CompatibilityEstimate(StatePart):
         implementation.
     masked_fraction
         Fraction of training nodes in the loss of a step, if `supplementary_labels` is `masked`.
+    neighborhood
+        A, the neighborhood whose classes M̂ describes.
 
     Notes
     -----
@@ -72,6 +75,7 @@ class CompatibilityEstimate(StatePart):
     degree_weight: str = "three_branches"
     pseudo_labels: Literal["evaluation", "training"] = "evaluation"
     masked_fraction: float = 0.5
+    neighborhood: Neighborhood = field(default_factory=Raw)
 
     adds_virtual_nodes = True
 
@@ -151,7 +155,8 @@ class CompatibilityState(State):
         # Isolated nodes have degree 1, as in the reference implementation.
         degrees = graph.degrees.clamp_min(1)
         weights = degree_weights(degrees, self.n_virtual, rule=self.part.degree_weight)
-        self.compatibility = estimated_compatibility(graph.symmetric, known, weights).to(place)
+        adjacency = adjacency_of(self.part.neighborhood, graph)
+        self.compatibility = estimated_compatibility(adjacency, known, weights).to(place)
         self.soft_labels = known.to(place)
         use_true = self.part.supplementary_labels == "true"
         self.supplementary_labels = self.soft_labels if use_true else soft.to(place)
