@@ -151,6 +151,7 @@ def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") ->
     from heterophily.data.source import GraphSource
     from heterophily.views.columns import with_columns
     from heterophily.views.console import console, fit_view
+    from heterophily.views.direction import direction_notice
     from heterophily.views.fit import write_results
 
     paths = write_results(fitted, graph, options.out)
@@ -169,6 +170,8 @@ def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") ->
         )
         paths["report"] = write_fit(fitted, graph, options.report, command=command)
     console().print(with_columns(graph, fit_view(fitted, graph, paths)))
+    if notice := direction_notice(fitted.method, graph):
+        typer.echo(notice, err=True)
 
 
 @dataclass(frozen=True, kw_only=True)

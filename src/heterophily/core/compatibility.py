@@ -9,6 +9,7 @@ and enhancing message passing on heterophilic graphs via compatibility matrix, N
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -44,6 +45,20 @@ def observed_compatibility(adjacency: Pattern, labels: Tensor, n_classes: int) -
     known = labels >= 0
     sums = torch.zeros(n_classes, n_classes, dtype=torch.double, device=labels.device)
     return norm1(sums.index_add_(0, labels[known], neighborhoods[known]))
+
+
+def directed_compatibility(adjacency: Pattern, labels: Tensor, n_classes: int) -> tuple[Tensor, Tensor]:
+    """Return M of incoming and M of outgoing edges, (K, K) each, without self-loops; A_ij = 1 for an edge i → j.
+
+    Examples
+    --------
+    >>> cycle = Pattern.from_edges([0, 1, 2], [1, 2, 0], shape=(3, 3))
+    >>> incoming, outgoing = directed_compatibility(cycle, torch.tensor([0, 1, 2]), 3)
+    >>> outgoing[0].tolist(), incoming[0].tolist()
+    ([0.0, 1.0, 0.0], [0.0, 0.0, 1.0])
+    """
+    out = adjacency.without_diagonal()
+    return observed_compatibility(out.T, labels, n_classes), observed_compatibility(out, labels, n_classes)
 
 
 def edge_compatibility(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
@@ -147,17 +162,36 @@ def neighborhood_accuracy(adjacency: Pattern, labels: Tensor, n_classes: int) ->
     better if neighbors are sampled independently from M. Unlike a mean of M's rows, it accounts for the
     number of neighbors that are available to distinguish similar rows.
     """
+    sizes = torch.bincount(labels[labels >= 0], minlength=n_classes).double()
+    correct = correct_predictions([adjacency], labels, n_classes)
+    return float(correct.double().mean()), float(sizes.max() / sizes.sum())
+
+
+def correct_predictions(adjacencies: Sequence[Pattern], labels: Tensor, n_classes: int) -> Tensor:
+    """Return whether the classes of all kinds of neighbors together predict the class of each labeled node.
+
+    The kinds of neighbors, such as incoming and outgoing edges, are independent given the class: their evidence
+    Σ_j n_ij log P_kj is added. See `neighborhood_accuracy`.
+    """
+    classes = labels[labels >= 0]
+    sizes, nodes = torch.bincount(classes, minlength=n_classes).double(), torch.arange(len(classes))
+    prior = sizes.log().repeat(len(classes), 1)
+    prior[nodes, classes] = (sizes[classes] - 1).log()
+    scores = prior
+    for adjacency in adjacencies:
+        scores = _evidence(adjacency, labels, n_classes) + scores
+    return scores.argmax(dim=1) == classes
+
+
+def _evidence(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
+    """Return Σ_j n_ij log P_kj of the labeled nodes, (n, K), where P_kj excludes the node itself."""
     known = labels >= 0
     counts = neighbor_counts(adjacency, labels, n_classes)[known].double()
     classes = labels[known]
     totals = torch.zeros(n_classes, n_classes, dtype=torch.double).index_add_(0, classes, counts)
-    sizes = torch.bincount(classes, minlength=n_classes).double()
-    scores = counts @ _log_shares(totals).T + sizes.log()
-    nodes = torch.arange(len(classes))
-    scores[nodes, classes] = (counts * _log_shares(totals[classes] - counts)).sum(dim=1)
-    scores[nodes, classes] += (sizes[classes] - 1).log()
-    accuracy = (scores.argmax(dim=1) == classes).double().mean()
-    return float(accuracy), float(sizes.max() / sizes.sum())
+    evidence, nodes = counts @ _log_shares(totals).T, torch.arange(len(classes))
+    evidence[nodes, classes] = (counts * _log_shares(totals[classes] - counts)).sum(dim=1)
+    return evidence
 
 
 def _log_shares(totals: Tensor) -> Tensor:

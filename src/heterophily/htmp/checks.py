@@ -191,6 +191,15 @@ def check_sparse_features(architecture: "Architecture") -> str:
     return ""
 
 
+def direction_use(architecture: "Architecture") -> Literal["used", "ignored", "no edges"]:
+    """Return whether an architecture uses the direction of edges."""
+    hoods = [channel.neighborhood for channel in architecture.channels if channel.neighborhood.sampled]
+    hoods += [hood for hood in (architecture.encoder.structure,) if hood is not None]
+    if any(hood.is_directed for hood in hoods):
+        return "used"
+    return "ignored" if any(hood.uses_edges for hood in hoods) else "no edges"
+
+
 def weight_use(architecture: "Architecture") -> Literal["all", "some", "none"]:
     """Return how many of the neighborhoods that depend on edges use edge weights; `all` if there are none."""
     hoods = [channel.neighborhood for channel in architecture.channels if channel.neighborhood.sampled]
