@@ -101,3 +101,10 @@ def test_a_random_state_determines_the_result(graph):
 def test_a_split_of_the_labels_is_checked(graph):
     with pytest.raises(HeterophilyError):
         NodeClassifier("mlp").fit(graph, np.full(60, -1), split=Split.from_nodes([0, 1], [2]))
+
+
+def test_numbered_labels_of_other_classes_are_unknown(graph):
+    assert align_labels(graph, ("0", "1", "2")) is graph
+    assert align_labels(graph, ("a", "b")).labels.eq(-1).all()
+    more = align_labels(graph, ("0", "1", "2", "3"))
+    assert (more.n_classes, more.labels.tolist()) == (4, graph.labels.tolist())

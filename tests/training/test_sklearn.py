@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils import estimator_checks
 from sklearn.utils.validation import check_is_fitted
 
-from heterophily import Graph, HeterophilyError, NodeClassifier
+from heterophily import Graph, HeterophilyError, NodeClassifier, NodeIndexClassifier, cross_validate
 from heterophily.core.spaces import setting_infos
 from heterophily.htmp.method import Method
 from heterophily.models import NETWORKS
@@ -197,3 +198,35 @@ def test_all_parameters_are_saved(graph, split, tmp_path):
 def test_the_score_is_the_scoring(graph, split, name):
     model = NodeClassifier("gcn", max_epochs=5, scoring=name).fit(graph, split=split)
     assert model.score() == pytest.approx(model.run_.score("test", name))
+
+
+@pytest.mark.parametrize("model", ["gcn", "boosting"])
+@pytest.mark.parametrize("values", [(3, 7, 11), (True, False), ("a", "b", "c")], ids=str)
+def test_predictions_and_saved_models_keep_the_type_of_the_labels(graph, values, model, tmp_path):
+    y = np.array([values[k % len(values)] for k in graph.labels.tolist()])
+    fitted = NodeClassifier(model, max_epochs=3).fit(graph, y)
+    loaded = NodeClassifier.load(fitted.save(tmp_path), graph=graph)
+    for each in (fitted, loaded):
+        assert each.classes_.tolist() == sorted(values)
+        assert each.predict().dtype == y.dtype
+        assert set(each.predict().tolist()) <= set(values)
+    np.testing.assert_array_equal(loaded.predict(), fitted.predict())
+
+
+def test_tables_are_an_input_like_graphs():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    kinds = np.array(["shop", "bank"])[np.arange(60) % 2]
+    nodes = pd.DataFrame({"id": range(60), "size": rng.normal(size=60), "kind": kinds, "label": np.arange(60) % 2 == 0})
+    edges = pd.DataFrame(rng.integers(60, size=(150, 2)), columns=["source", "target"])
+    model = NodeClassifier("gcn", max_epochs=20)
+    fitted = clone(model).fit((nodes, edges))
+    assert (fitted.n_features_in_, fitted.feature_names_in_.tolist()) == (3, ["kind=bank", "kind=shop", "size"])
+    assert fitted.predict().dtype == bool
+    reordered = nodes[["label", "kind", "size", "id"]]
+    np.testing.assert_array_equal(fitted.predict((reordered, edges)), fitted.predict())
+    assert cross_validate(model, (nodes, edges), cv=3)["test_score"].shape == (3,)
+    search = GridSearchCV(NodeIndexClassifier(model, (nodes, edges)), {"estimator__width": [2, 16]}, cv=2)
+    search.fit(np.arange(60), nodes["label"])
+    assert search.classes_.dtype == bool
+    assert fitted.explain(3).columns[0].name in ("kind", "size")

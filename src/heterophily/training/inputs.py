@@ -99,7 +99,14 @@ def _is_missing(value: object) -> bool:
 
 
 def align_labels(graph: Graph, names: Sequence[str]) -> Graph:
-    """Return the graph with classes in the order of `names`, if both have names that differ."""
+    """Return the graph with classes in the order of `names`.
+
+    Labels of a graph without class names are class numbers. If it has other classes, as after `fit(graph, y)`, its
+    labels are unknown.
+    """
+    if graph.class_names is None and graph.n_classes != len(names):
+        labels = graph.labels if graph.n_classes < len(names) else torch.full_like(graph.labels, UNKNOWN)
+        return graph.replace(labels=labels, n_classes=len(names))
     if graph.class_names is None or tuple(graph.class_names) == tuple(names):
         return graph
     if unknown := [name for name in graph.class_names if name not in names]:

@@ -10,6 +10,7 @@ from heterophily.training.explanation import NeighborEffect, NodeExplanation
 from heterophily.views.explain import effect_text, percent
 
 MAX_NEIGHBORS = 16
+MAX_OTHER_EDGES = 24  # between neighbors
 RADIUS = 1.0
 HEIGHT = 6.0  # inches
 THIN, THICK = 0.8, 7.0  # line widths in points
@@ -55,13 +56,15 @@ def _place(i: int, count: int) -> Point:
 
 
 def _other_edges(graph: Graph, places: dict[int, Point]) -> list[Mark]:
-    """Return the edges between neighbors, as thin lines."""
+    """Return the edges between neighbors as thin lines, unless there are too many to follow."""
     pairs: list[tuple[int, int]] = []
     pattern = graph.symmetric
     for node in places:
         start, end = (int(each) for each in pattern.indptr[node : node + 2])
         others = pattern.indices[start:end].tolist()
         pairs += [(node, other) for other in others if other in places and other > node]
+    if len(pairs) > MAX_OTHER_EDGES:
+        return []
     return [
         Mark("line", *_ends(places[a], places[b]), color="quiet", points=False, width=THIN, style="dotted")
         for a, b in pairs
@@ -114,7 +117,7 @@ def _caption(e: NodeExplanation, n_shown: int) -> str:
     which = "All neighbors" if n_shown == e.n_neighbors else f"The {n_shown} of {e.n_neighbors:,} neighbors that matter"
     return (
         f"{which}. The color of a node is its label, or its prediction if it has none. The width of a line is the "
-        f"effect of the edge on the log-odds of {e.target}."
+        f"effect of the edge on the log-odds of {e.target}: solid lines speak for it, dashed lines against it."
     )
 
 
