@@ -1,7 +1,9 @@
 """The table of methods and one row in full, as people and programs read them."""
 
+import pytest
 from rich.console import Console
 
+from heterophily.htmp.method import make_method, settings_of
 from heterophily.models import REGISTRY
 from heterophily.views.console import model_facts, model_table, model_view, row_of
 
@@ -44,6 +46,14 @@ def test_a_row_in_full_tells_equation_paper_settings_and_deviations():
     text = printed(model_view(REGISTRY["h2gcn"]))
     for words in ("S(A_h2)", "Zhu et al.", "second_hop", "thresholded", "Deviations", "0.0, 0.5"):
         assert words in text
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_method_can_be_shown(name):
+    settings = settings_of(make_method(REGISTRY[name]))
+    text = printed(model_view(REGISTRY[name]))
+    assert all(setting in text for setting in settings)
+    assert model_facts(REGISTRY[name])["settings"].keys() == settings.keys()
 
 
 def test_the_same_as_data():

@@ -241,7 +241,7 @@ def _defaults(model: MethodLike) -> dict[str, Value]:
     """Return the default settings, the method's own before the common ones."""
     values, common = settings_of(make_method(model)), setting_infos(Method)
     own = {name: value for name, value in values.items() if name not in common}
-    return own | {name: values[name] for name in common}
+    return own | {name: values[name] for name in common if name in values}
 
 
 def _range(space: Space) -> str:
