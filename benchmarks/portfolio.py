@@ -57,8 +57,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"dropout": 0.2, "learning_rate": 0.005, "weight_decay": 5e-3, **NETWORK},
     ],
     "sage+": [
-        {"learning_rate": 0.005, **NETWORK},
-        {"learning_rate": 0.01, "dropout": 0.7, **NETWORK},
+        {"width": 64, "n_layers": 2, "learning_rate": 0.005, **NETWORK},
+        {"width": 64, "n_layers": 2, "learning_rate": 0.005, "norm": "none", **NETWORK},
         {"width": 128, "n_layers": 4, "dropout": 0.3, "learning_rate": 0.003, **NETWORK},
     ],
     "acm-gcn": [
@@ -104,7 +104,9 @@ class Limit:
 def read(path: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
     """Return the finished runs by graph, method, and number of the setting."""
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return {(row["graph"], row["method"], row["setting"]): row for row in rows}
+    # A setting that was edited since is trained again.
+    known = [row for row in rows if SETTINGS[row["method"]][row["setting"]] == row["settings"]]
+    return {(row["graph"], row["method"], row["setting"]): row for row in known}
 
 
 def make_graph(name: str) -> Graph:
