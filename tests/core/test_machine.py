@@ -11,17 +11,7 @@ import torch
 
 from heterophily import HeterophilyError
 from heterophily.core import machine
-from heterophily.core.machine import choose_device, choose_threads, peak_memory
-
-
-@pytest.mark.parametrize(
-    ("option", "variable", "workers", "expected"),
-    [(3, "2", 4, 3), (0, "2", 4, 2), (0, "2,1", 1, 2), (0, "", 4, 2), (0, "auto", 1, 8), (0, "", 9, 1)],
-)
-def test_threads_come_from_the_option_the_environment_or_the_cores(monkeypatch, option, variable, workers, expected):
-    monkeypatch.setattr(machine, "n_cores", lambda: 8)
-    monkeypatch.setenv("OMP_NUM_THREADS", variable)
-    assert choose_threads(option, workers=workers) == expected
+from heterophily.core.machine import choose_device, peak_memory
 
 
 def test_peak_memory_is_in_megabytes_and_never_falls():

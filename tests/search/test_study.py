@@ -4,11 +4,10 @@ import os
 import socket
 from dataclasses import replace
 
-import optuna
 import psutil
 import pytest
 
-from heterophily.search.study import MAX_ATTEMPTS, Claims, count_claimed, is_abandoned, open_study, recover_trials
+from heterophily.search.study import MAX_ATTEMPTS, Claims, open_study, orphans, recover_trials, release_trial
 
 GONE = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": 0.0}
 
@@ -33,19 +32,28 @@ def test_no_more_trials_are_claimed_than_wanted(opened, tmp_path):
     assert replace(claims, n_trials=3).claim_trial().number == 2
 
 
-def test_a_lost_trial_is_tried_again_until_it_counts_as_failed(opened):
-    params = begin(opened, GONE).params
+def test_a_lost_trial_continues_until_it_was_lost_too_often(opened, tmp_path):
+    claims = Claims(opened, 2, 0, tmp_path, is_local=True)
+    trial = claims.claim_trial()
+    draw = trial.user_attrs["draw"]
     for lost in range(1, MAX_ATTEMPTS):
-        recover_trials(opened, is_local=True)
-        assert count_claimed(opened) == 0
-        again = begin(opened, GONE)
-        assert (again.params, again.user_attrs["lost"]) == (params, lost)
-        assert count_claimed(opened) == 1
-    recover_trials(opened, is_local=True)
-    assert count_claimed(opened) == 1
-    assert [is_abandoned(t) for t in opened.trials] == [True] * (MAX_ATTEMPTS - 1) + [False]
-    assert [t.state.name for t in opened.trials] == ["FAIL"] * MAX_ATTEMPTS
-    assert opened.trials[-1].user_attrs["reason"] == "its process was killed"
+        trial.set_user_attr("process", GONE)
+        assert claims.count_missing() == 2
+        trial = claims.claim_trial()
+        assert (trial.number, trial.user_attrs["lost"], trial.user_attrs["draw"]) == (0, lost, draw)
+        assert claims.count_missing() == 1
+    trial.set_user_attr("process", GONE)
+    assert claims.count_missing() == 1
+    assert [(t.state.name, t.user_attrs["reason"]) for t in opened.trials] == [("FAIL", "its process was killed")]
+
+
+def test_an_interrupted_trial_continues_and_is_not_lost(opened, tmp_path):
+    claims = Claims(opened, 1, 0, tmp_path, is_local=False)
+    for _ in range(2 * MAX_ATTEMPTS):
+        trial = claims.claim_trial()
+        assert trial.number == 0
+        release_trial(trial)
+    assert [t.state.name for t in opened.trials] == ["RUNNING"]
 
 
 def test_the_trials_of_living_processes_are_left_alone(opened):
@@ -54,8 +62,7 @@ def test_the_trials_of_living_processes_are_left_alone(opened):
     begin(opened, {**GONE, "host": "another machine"})
     begin(opened, {**mine, "started": 1.0})  # a number that was given anew
     begin(opened, None)
-    recover_trials(opened, is_local=False)
-    states = [t.state.name for t in opened.trials]
-    assert states == ["RUNNING", "RUNNING", "FAIL", "RUNNING", "WAITING"]
+    assert [trial.number for trial in orphans(opened, is_local=False)] == [2]
+    assert [trial.number for trial in orphans(opened, is_local=True)] == [2, 3]
     recover_trials(opened, is_local=True)
-    assert opened.trials[3].state == optuna.trial.TrialState.FAIL
+    assert [t.state.name for t in opened.trials] == ["RUNNING"] * 4

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import Settings, TableOptions, parse_names, parse_settings, with_options
+from heterophily.commands.options import MAX_SEED, Settings, TableOptions, parse_names, parse_settings, with_options
 from heterophily.core.errors import HeterophilyError
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS
 
@@ -31,9 +31,11 @@ class BenchOptions(TableOptions):
     models: Annotated[str, "Comma-separated list of methods and Python files, or `all` for the paper's 14."] = "all"
     datasets: Annotated[str, "Comma-separated list of datasets and graph files, or `all` for the paper's 10."] = "all"
     splits: Annotated[str, "Splits such as `0-9` or `0,3`, or `all`."] = "all"
-    seed: Annotated[int, Option(min=0), "Seed of split 0; split i uses this seed plus i."] = 0
+    seed: Annotated[int, Option(min=0, max=MAX_SEED), "Seed of split 0; split i uses this seed plus i."] = 0
     workers: Annotated[int | None, Option(min=1), "Number of runs at the same time; one per core by default."] = None
-    threads: Annotated[int, Option(min=0), "Number of PyTorch threads per run; 0 for an equal share of the cores."] = 0
+    threads: Annotated[
+        int, Option(min=1), "Number of PyTorch threads per run. Another number changes the last digits of results."
+    ] = 1
     memory_limit: Annotated[float, Option(min=0), "Memory limit per run in GB; 0 for no limit."] = 0
     time_limit: Annotated[float, Option(min=0), "Time limit per run in minutes; 0 for no limit."] = 0
     retry: Annotated[bool, Option("--retry"), "Repeat failed runs."] = False

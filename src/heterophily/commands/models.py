@@ -8,6 +8,7 @@ import typer
 from typer import Argument, Option
 
 from heterophily.commands.options import (
+    MAX_SEED,
     Device,
     Json,
     Nodes,
@@ -74,7 +75,7 @@ class FitOptions(TableOptions):
     model: Annotated[str, "Name of a method, a Python file, or `auto` for the best of several."] = "cmgnn"
     nodes: Nodes = None
     split: Annotated[str | None, "Name of a split of the graph; the first by default."] = None
-    seed: Annotated[int, "Seed of the weights, dropout, and validation nodes."] = 0
+    seed: Annotated[int, Option(min=0, max=MAX_SEED), "Seed of the weights, dropout, and validation nodes."] = 0
     device: Device = "auto"
     threads: Annotated[int, Option(min=0), "Number of PyTorch threads; 0 for the PyTorch default."] = 0
     settings: Settings = field(default_factory=list)

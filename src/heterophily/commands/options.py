@@ -31,6 +31,13 @@ TABLE_OPTIONS = {
     "label_bins": "--label-bins",
     "positions": "--positions",
 }
+MAX_SEED = 2**32 - 1 - 2**20  # NumPy accepts seeds below 2^32, and split i uses the seed plus i
+# Parameters of commands and classifiers, which --set does not change.
+NO_SETTINGS = {
+    *("batch_size", "checkpoint", "class_weight", "device", "display", "graph", "model", "neighbors", "origin", "out"),
+    *("progress", "random_state", "scoring", "seed", "settings", "source", "split", "splits", "storage", "trials"),
+    *("user_tables", "verbose", "workers", "write"),
+}
 O = TypeVar("O")  # noqa: E741
 Command: TypeAlias = Callable[..., None]
 
@@ -194,11 +201,13 @@ def parse_settings(settings: Iterable[str]) -> "dict[str, Value]":
 
 def _parse_setting(text: str) -> "tuple[str, Value]":
     name, equals, value = text.partition("=")
-    if not equals:
+    if not (equals and name):
         raise HeterophilyError(f"--set must have the form name=value, got {text!r}")
+    if name in NO_SETTINGS:
+        raise HeterophilyError(f"{name} is not a setting of a method; see --help for an option with this purpose")
     try:
         return name, json.loads(value.lower() if value in ("True", "False") else value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # also for integers with thousands of digits
         return name, value
 
 
@@ -207,11 +216,12 @@ def parse_neighbors(text: str) -> list[int] | str:
     if text == "all":
         return text
     try:
-        return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise HeterophilyError(
-            f"--neighbors must be comma-separated integers such as 10,5, or all, got {text!r}"
-        ) from error
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(0 < number < 2**31 for number in numbers):
+        raise HeterophilyError(f"--neighbors must be positive integers such as 10,5, or all, got {text[:80]!r}")
+    return numbers
 
 
 def check_report(path: Path | None) -> None:

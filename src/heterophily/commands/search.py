@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import Nodes, Source, TableOptions, parse_settings, with_options
+from heterophily.commands.options import MAX_SEED, Nodes, Source, TableOptions, parse_settings, with_options
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS, find_scoring
 
 app = typer.Typer()
@@ -27,13 +27,13 @@ class SearchOptions(TableOptions):
     splits: Annotated[str | None, "Splits such as `0-2` or `0,3`, or `all`; the first three by default."] = None
     workers: Annotated[int, Option(min=1), "Number of trials at the same time."] = 1
     threads: Annotated[
-        int, Option(min=0), "Number of PyTorch threads per trial; 0 for an equal share of the cores."
-    ] = 0
+        int, Option(min=1), "Number of PyTorch threads per trial. Another number changes the last digits of results."
+    ] = 1
     storage: Annotated[str | None, "URL of an Optuna storage that several machines share."] = None
     scoring: Annotated[str, f"Objective of training and of the search, one of {', '.join(SCORINGS)}."] = (
         DEFAULT_SCORING.name
     )
-    seed: Annotated[int, "Seed of the sampler and of training."] = 0
+    seed: Annotated[int, Option(min=0, max=MAX_SEED), "Seed of the sampler and of training."] = 0
     settings_out: Annotated[Path | None, "TOML file to update with the best settings, or .py file for `htmp`."] = None
     settings: Annotated[list[str], Option("--set"), "Setting that is not searched; can be repeated."] = field(
         default_factory=list

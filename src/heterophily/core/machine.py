@@ -33,13 +33,6 @@ def n_cores() -> int:
         return os.cpu_count() or 1
 
 
-def choose_threads(option: int = 0, *, workers: int = 1) -> int:
-    """Return the number of threads per process: `option`, else OMP_NUM_THREADS, else cores / workers."""
-    variable = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    requested = option or (int(variable) if variable.isdigit() else 0)
-    return requested or max(1, n_cores() // max(1, workers))
-
-
 def choose_device(name: str = "auto") -> "torch.device":
     """Return a device by name. `auto` is the GPU if there is one."""
     import torch
@@ -47,7 +40,7 @@ def choose_device(name: str = "auto") -> "torch.device":
     if name != "auto":
         try:
             return torch.empty(0, device=name).device
-        except (RuntimeError, AssertionError, ImportError) as error:
+        except (AssertionError, ImportError, RuntimeError, TypeError, ValueError) as error:
             raise HeterophilyError(f"device {name!r} is not available; use 'auto' or 'cpu'") from error
     if torch.cuda.is_available():
         return torch.device("cuda")

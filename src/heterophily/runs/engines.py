@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
+import torch
+
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.runs.job import Job, RunOptions
 from heterophily.runs.store import Store
@@ -51,7 +53,12 @@ def open_engine(name: str, address: str | None, workers: int) -> Iterator[Engine
 
 def _run_inline(_: RunFunction, job: Job, store: Store, options: RunOptions) -> "Future[Outcome]":
     future: Future[Outcome] = Future()
-    future.set_result(run_here(job, store, options))
+    before = torch.get_num_threads()
+    torch.set_num_threads(options.threads)
+    try:
+        future.set_result(run_here(job, store, options))
+    finally:
+        torch.set_num_threads(before)
     return future
 
 

@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
-from heterophily.core.machine import choose_threads, n_cores
+from heterophily.core.machine import n_cores
 from heterophily.runs.engines import Engine, open_engine
 from heterophily.runs.job import Job, Limits, RunOptions, now
 from heterophily.runs.record import Record
@@ -46,7 +46,7 @@ def run_jobs(
     folder: Path | str,
     *,
     workers: int | None = None,
-    threads: int = 0,
+    threads: int = 1,
     limits: Limits | None = None,
     retry: bool = False,
     engine: str = "local",
@@ -55,12 +55,12 @@ def run_jobs(
 ) -> list[Record]:
     """Run the jobs that have no record in a folder. Return the records of all jobs.
 
-    `workers` is by default the number of cores, and `threads` per run their share of the cores.
+    `workers` is by default the number of cores. Results do not depend on it, because the number of `threads` per
+    run, which changes the last digits, does not.
     """
     store = Store(Path(folder).resolve())
     workers = min(workers or n_cores(), max(len(jobs), 1))
-    per_run = choose_threads(threads, workers=workers) if engine == "local" else threads or 1
-    options = RunOptions(now(), per_run, limits or Limits(), retry)
+    options = RunOptions(now(), threads or 1, limits or Limits(), retry)
     records = [store.find_finished(job, options) for job in jobs]
     pending = [job for job, record in zip(jobs, records, strict=True) if record is None]
     with display([r for r in records if r], pending, workers) as on_outcome:

@@ -15,12 +15,10 @@ from statistics import fmean
 from typing import Protocol
 
 import optuna
-import torch
 from optuna.trial import Trial, TrialState
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
-from heterophily.core.machine import choose_threads
 from heterophily.core.types import Json, JsonObject, Settings
 from heterophily.data.splits import random_splits
 from heterophily.htmp.identity import digest
@@ -43,7 +41,7 @@ from heterophily.search.result import (
     trial_result,
     trial_results,
 )
-from heterophily.search.study import MAX_ATTEMPTS, Claims, abandon_trial, open_study, suggest_value
+from heterophily.search.study import MAX_ATTEMPTS, Claims, open_study, release_trial, suggest_value
 from heterophily.training.scoring import DEFAULT_SCORING, Scoring, find_scoring
 
 N_SPLITS = 3  # by default
@@ -112,7 +110,7 @@ def search(
     out: Path | str,
     splits: str | None = None,
     workers: int = 1,
-    threads: int = 0,
+    threads: int = 1,
     storage: str | None = None,
     seed: int = 0,
     settings: Settings | None = None,
@@ -212,10 +210,7 @@ def _run_trials(plan: SearchPlan, workers: int, threads: int, display: SearchDis
         display.start(trial_results(plan.study))
     store = Store((plan.folder / "runs").resolve())
     engine = "inline" if workers == 1 else "local"
-    n_threads = choose_threads(threads, workers=workers)
-    if threads and engine == "inline":
-        torch.set_num_threads(threads)
-    options = RunOptions(now(), n_threads, attempts=MAX_ATTEMPTS)
+    options = RunOptions(now(), threads or 1, attempts=MAX_ATTEMPTS)
     while plan.claims.count_missing() > 0:
         tasks = _trial_tasks(plan)
         for trial in run_tasks(tasks, store, workers=workers, options=options, engine=engine):
@@ -238,7 +233,7 @@ def trial_task(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, TrialRe
     except optuna.TrialPruned:
         state = TrialState.PRUNED
     except (KeyboardInterrupt, GeneratorExit):
-        abandon_trial(plan.study, trial.number, reason="interrupted", n_lost=0)
+        release_trial(trial)
         raise
     except Exception as error:  # any failure is stored, and the search continues
         trial.set_user_attr("reason", str(error) or type(error).__name__)

@@ -8,11 +8,12 @@ next line. Here the operating system holds the lock, and a partial line is remov
 written.
 """
 
+import math
 import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import optuna
 import psutil
@@ -20,11 +21,14 @@ from filelock import FileLock
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, Trial, TrialState
+from pydantic import Field
 from typing_extensions import override
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.schema import RETAIN_OTHERS, Finite, SettingValue, TypedDict, check_json
 from heterophily.core.spaces import Choice, Space
 from heterophily.core.types import JsonObject, Value
+from heterophily.htmp.identity import digest
 from heterophily.search.problem import round_value
 
 
@@ -78,6 +82,10 @@ def lock_path(path: Path) -> str:
     return str(path.with_name(f".{path.name}.lock"))
 
 
+class StorageError(HeterophilyError):
+    """A storage that cannot be opened."""
+
+
 def open_storage(place: Path | str) -> BaseStorage:
     """Open the storage at a path, or at a URL such as `sqlite:///studies.db` or `postgresql://..`."""
     if isinstance(place, Path):
@@ -85,10 +93,11 @@ def open_storage(place: Path | str) -> BaseStorage:
     try:
         return RDBStorage(place)
     except Exception as error:  # database drivers raise their own errors
-        raise HeterophilyError(f"cannot open the storage {place!r}: {error}") from error
+        raise StorageError(f"cannot open the storage {place!r}: {error}") from error
 
 
 MAX_ATTEMPTS = 3  # how often a trial may lose its command before it counts as failed
+RELEASED = "released"  # instead of the process of a trial that was interrupted
 STATES = {TrialState.COMPLETE: "done", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
 
 
@@ -108,35 +117,103 @@ class Claims:
         return FileLock(lock_path(self.folder / "claims"), is_singleton=True)
 
     def claim_trial(self) -> Trial | None:
-        """Claim a trial for this process, or return None if there are enough."""
+        """Claim a trial for this process, or return None if there are enough.
+
+        A trial whose process is gone continues with its number and its settings, so an interrupted search with
+        one worker has the same trials as an undisturbed one.
+        """
         with self.lock:
             n_missing = self.count_missing()
             if n_missing <= 0:
                 return None
-            # The seed depends on the number of trials only, so interruptions do not change the sequence.
-            number = self.seed * 1_000_003 + self.n_trials - n_missing
-            self.study.sampler = optuna.samplers.TPESampler(seed=number % 2**32)
-            trial = self.study.ask()
+            orphan = next(iter(orphans(self.study, is_local=self.is_local)), None)
+            trial = self.study.ask() if orphan is None else Trial(self.study, orphan._trial_id)
             trial.set_user_attr("process", _describe_process())
+            if orphan is not None:
+                trial.set_user_attr("lost", _n_lost(orphan) + 1)
+            if "draw" not in trial.user_attrs:
+                trial.set_user_attr("draw", self.seed * 1_000_003 + self.n_trials - n_missing)
             return trial
 
     def count_missing(self) -> int:
         """Return the number of trials that are not claimed, including those whose process is gone."""
         with self.lock:
             recover_trials(self.study, is_local=self.is_local)
-            return self.n_trials - count_claimed(self.study)
+            n_orphans = len(orphans(self.study, is_local=self.is_local))
+            return self.n_trials - count_claimed(self.study) + n_orphans
 
 
 def open_study(place: Path | str, name: str) -> optuna.Study:
     """Open the study of that name in a journal file or storage, or create it."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna.create_study(
-        storage=open_storage(place),
-        study_name=name,
-        direction="maximize",
-        load_if_exists=True,
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
-    )
+    try:
+        study = optuna.create_study(
+            storage=open_storage(place),
+            study_name=name,
+            direction="maximize",
+            load_if_exists=True,
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
+        )
+        _check_study(study)
+    except (OSError, StorageError):
+        raise
+    except Exception as error:  # damage of a journal has many symptoms
+        reason = str(error) if isinstance(error, HeterophilyError) else repr(error)
+        raise HeterophilyError(
+            f"the study in {place} is damaged ({reason}); delete it to search from the start, finished runs are reused"
+        ) from error
+    return study
+
+
+class Facts(TypedDict, total=False):
+    """What defines a study, as far as types are concerned."""
+
+    __pydantic_config__ = RETAIN_OTHERS  # type: ignore[misc]
+    dataset: str
+    splits: dict[str, str]
+    seed: int
+    fixed: dict[str, SettingValue]
+    scoring: str
+    metric: str
+
+
+class StudyAttributes(TypedDict, total=False):
+    """The attributes of a study."""
+
+    __pydantic_config__ = RETAIN_OTHERS  # type: ignore[misc]
+    facts: Facts
+    base: dict[str, SettingValue]
+
+
+class Process(TypedDict):
+    """The process of a trial."""
+
+    host: str
+    pid: Annotated[int, Field(ge=1, lt=2**31)]
+    started: Finite
+
+
+class TrialAttributes(TypedDict, total=False):
+    """The attributes of a trial."""
+
+    __pydantic_config__ = RETAIN_OTHERS  # type: ignore[misc]
+    accuracies: list[Finite]
+    reason: str
+    lost: int
+    void: bool
+    draw: int
+    process: Literal["released"] | Process
+
+
+def _check_study(study: optuna.Study) -> None:
+    """Raise an error unless the attributes and values of a study and its trials have the right types."""
+    check_json(StudyAttributes, study.user_attrs)
+    for trial in study.get_trials(deepcopy=False):
+        check_json(TrialAttributes, trial.user_attrs)
+        if trial.state == TrialState.COMPLETE and (trial.value is None or not math.isfinite(trial.value)):
+            raise HeterophilyError(f"trial {trial.number} has no value")
+        if trial.state.is_finished() and trial.datetime_complete is None:
+            raise HeterophilyError(f"trial {trial.number} has no end")
 
 
 def count_claimed(study: optuna.Study) -> int:
@@ -150,25 +227,28 @@ def is_abandoned(trial: FrozenTrial) -> bool:
     return bool(trial.user_attrs.get("void", False))
 
 
+def orphans(study: optuna.Study, *, is_local: bool) -> list[FrozenTrial]:
+    """Return the running trials whose process is gone, in order."""
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    return [trial for trial in running if _is_orphan(trial, is_local=is_local)]
+
+
 def recover_trials(study: optuna.Study, *, is_local: bool) -> None:
-    """Abandon the trials whose process is gone."""
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-        if _is_orphan(trial, is_local=is_local):
-            n_lost = int(trial.user_attrs.get("lost", 0)) + 1
-            abandon_trial(study, trial.number, reason="its process was killed", n_lost=n_lost)
+    """End the trials that lost their process too often. The next command continues with the others."""
+    for trial in orphans(study, is_local=is_local):
+        if _n_lost(trial) + 1 >= MAX_ATTEMPTS:
+            Trial(study, trial._trial_id).set_user_attr("reason", "its process was killed")
+            study.tell(trial.number, state=TrialState.FAIL)
 
 
-def abandon_trial(study: optuna.Study, number: int, *, reason: str, n_lost: int) -> None:
-    """End a running trial without a result. Unless it was lost too often, try its settings again."""
-    trial = next(t for t in study.get_trials(deepcopy=False) if t.number == number)
-    again = n_lost < MAX_ATTEMPTS
-    handle = Trial(study, trial._trial_id)
-    handle.set_user_attr("reason", reason)
-    handle.set_user_attr("void", again)
-    study.tell(trial.number, state=TrialState.FAIL)
-    if again:
-        params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
-        study.enqueue_trial(params, user_attrs={"lost": n_lost})
+def release_trial(trial: Trial) -> None:
+    """Let the next command continue with a trial that was interrupted."""
+    trial.set_user_attr("process", RELEASED)
+    trial.set_user_attr("lost", -1)  # an interruption is not a loss
+
+
+def _n_lost(trial: FrozenTrial) -> int:
+    return int(trial.user_attrs.get("lost", 0))
 
 
 def _describe_process() -> JsonObject:
@@ -179,6 +259,8 @@ def _describe_process() -> JsonObject:
 def _is_orphan(trial: FrozenTrial, *, is_local: bool) -> bool:
     """Return whether the process of a trial is gone. Processes of other machines are assumed to run."""
     process = trial.user_attrs.get("process")
+    if process == RELEASED:
+        return True
     if process is None:  # killed after the claim; on another machine, it may be about to sign
         return is_local
     if process["host"] != socket.gethostname():
@@ -196,7 +278,12 @@ def trial_state(trial: FrozenTrial) -> str:
 
 
 def suggest_value(trial: Trial, name: str, space: Space) -> Value:
-    """Return the value that the sampler suggests."""
+    """Return the value that the sampler suggests, given the number of the trial and the finished trials.
+
+    The seed depends on the name, too, so values that an interrupted trial already has do not change the others.
+    """
+    seed = int(digest([trial.user_attrs["draw"], name])[:8], 16)
+    trial.study.sampler = optuna.samplers.TPESampler(seed=seed)
     if isinstance(space, Choice):
         return trial.suggest_categorical(name, space.values)  # type: ignore[arg-type]
     value = trial.suggest_float(name, space.low, space.high, log=space.log)

@@ -61,7 +61,7 @@ class TrainingOptions(GraphOptions):
     splits: Annotated[int, Option("Number of splits of each graph.", min=1)] = N_SPLITS
     seed: Annotated[int, Option("Seed of split 0; split i uses this seed plus i.")] = 0
     workers: Annotated[int, Option("Number of runs at the same time.", min=1)] = 1
-    threads: Annotated[int, Option("Number of PyTorch threads per run; 0 for an equal share of the cores.", min=0)] = 0
+    threads: Annotated[int, Option("Number of PyTorch threads per run.", min=1)] = 1
     device: Annotated[str, Option("`auto`, `cpu`, `cuda`, or `mps`.")] = "auto"
     settings: Annotated[Settings, Option("Setting such as `width=128`; can be repeated.", "settings")] = field(
         default_factory=dict
@@ -207,8 +207,8 @@ def _run(study: Study[OptionsT], jobs: Sequence[StudyJob], options: OptionsT, di
     if not jobs:
         return []
     workers = options.workers if isinstance(options, TrainingOptions) else 1
-    threads = getattr(options, "threads", 0)
-    here = workers == 1 and not threads and not study.separate_processes
+    threads = getattr(options, "threads", 1)
+    here = workers == 1 and not study.separate_processes
     with tempfile.TemporaryDirectory() as temporary:
         folder = (Path(temporary) if options.out is None else options.out) / RECORDS
         if study.separate_processes:  # times with different numbers of threads differ
