@@ -245,13 +245,15 @@ def _mean_score(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, float]
     space = plan.problem.space
     candidate = plan.problem.candidate(lambda name: suggest_value(trial, name, space[name]))
     scores: list[float] = []
+    reported = trial.storage.get_trial(trial._trial_id).intermediate_values  # before the trial was interrupted
     for step, split in enumerate(plan.splits):
         record = yield plan.job(candidate, split)
         if not record.done:
             raise HeterophilyError(_short_reason(record))
         scores.append(record.score("val", plan.scoring.name))
         trial.set_user_attr("scores", scores)
-        trial.report(fmean(scores), step)
+        if step not in reported:
+            trial.report(fmean(scores), step)
         if step + 1 < len(plan.splits) and trial.should_prune():
             raise optuna.TrialPruned
     return fmean(scores)

@@ -198,6 +198,7 @@ class TrialAttributes(TypedDict, total=False):
 
     __pydantic_config__ = RETAIN_OTHERS  # type: ignore[misc]
     accuracies: list[Finite]
+    scores: list[Finite]
     reason: str
     lost: int
     void: bool
