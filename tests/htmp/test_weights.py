@@ -19,6 +19,8 @@ from heterophily.htmp.guidance import Attention, ChannelInput, Complement, Ones,
 from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, Hop, Power, Raw, WithSelf, WithSelfTwice, adjacency_of
 from heterophily.htmp.parts import Sizes
 from heterophily.models import NETWORKS, REGISTRY
+from heterophily.models.boosting import Boosting
+from heterophily.models.building import build_predictor
 
 N = 12
 
@@ -194,6 +196,12 @@ def test_a_method_that_cannot_use_weights_says_so_once(example, name):
     messages = [str(each.message) for each in caught if each.category is HeterophilyWarning]
     is_reported = graph.weights is not None and USE.get(name) == "none"
     assert [f"{name} does not use edge weights" in message for message in messages] == [True] * is_reported
+
+
+def test_trees_say_that_they_cannot_use_weights():
+    graph = Graph.from_edges([(0, 1), (1, 2)], [[1.0], [2.0], [3.0]], weights=[1, 2], labels=[0, 1, 0])
+    with pytest.warns(HeterophilyWarning, match="boosting does not use edge weights"):
+        build_predictor(Boosting(), graph)
 
 
 @pytest.mark.parametrize("name", sorted(set(NETWORKS) - {"mlp"}))
