@@ -111,7 +111,11 @@ def test_diagnose_prints_numbers_and_verdict(output):
     assert f"{diagnosis.homophily.edge:.3f} as stored" in text
     assert f"{diagnosis.discriminability:.3f}" in text
     assert "Compatibility matrix" in text
-    assert diagnosis.verdict in " ".join(text.split())
+    words = " ".join(text.split())
+    assert f"verdict {diagnosis.headline}" in words
+    assert diagnosis.decision.reason in words
+    assert diagnosis.decision.advice in words
+    assert f"features alone {100 * diagnosis.probes.scores['features'].mean():.1f}" in words
 
 
 def test_diagnose_prints_json(output):

@@ -266,6 +266,8 @@ def test_the_report_of_a_diagnosis(small, tmp_path, wild):
     page = path.read_text(encoding="utf-8")
     assert_harmless(page, wild)
     assert "Edge homophily" in page
+    assert "What edges add" in page
+    assert "Recommended methods" in page
     for figure in figures_of(page).values():
         go.Figure(figure)
 

@@ -1,8 +1,7 @@
 """Measurements of a graph, and the methods that they suggest.
 
-According to the paper, message passing works under heterophily if the compatibility matrix is
-discriminable "enough (depends on data)". We make this measurable: heterophily is "good" if the classes
-of a node's neighbors predict its own class at least as often as its features do.
+According to the paper, message passing works under heterophily if the compatibility matrix is discriminable "enough
+(depends on data)". Cross-validated probes measure whether it is: see `probes` and `verdict`.
 """
 
 import math
@@ -14,9 +13,13 @@ import numpy as np
 from torch import Tensor
 
 from heterophily.analysis.audit import Audit, audit_graph
+from heterophily.analysis.probes import MAX_PROBED_NODES, Probes, measure_probes
+from heterophily.analysis.verdict import NOT_ENOUGH, Verdict, decide
 from heterophily.core.chart import Chart, matrix_chart
 from heterophily.core.compatibility import (
+    cmd,
     discriminability,
+    edge_compatibility,
     neighborhood_accuracy,
     neighborhood_overlap,
     observed_compatibility,
@@ -28,17 +31,7 @@ from heterophily.core.homophily import Homophily, measure_homophily
 from heterophily.core.sparse import Matrix
 from heterophily.core.types import FloatArray, JsonObject
 
-MIN_ADJUSTED_HOMOPHILY = 0.5  # of a homophilous graph; random edges have 0, citations above 0.65
-MIN_ADVANTAGE = 0.05  # in accuracy over the largest class, for neighbors to be informative
 MAX_SAMPLED_NODES = 4_000  # labeled nodes for estimating the accuracy of features
-ADVICE = {
-    "homophily": "Standard message passing works well: start with gcn, appnp, gcnii, or gat.",
-    "good heterophily": "Neighbors differ from a node but predict its class at least as well as its "
-    "features do, so message passing helps: compare cmgnn, acm-gcn, h2gcn, or ordered-gnn with gcn.",
-    "bad heterophily": "Averaging over neighbors alone would lose more information than it adds, so "
-    "use a method that keeps a node's features separate from its neighbors' messages: compare cmgnn, "
-    "acm-gcn, gcnii, or glognn with an mlp.",
-}
 
 
 @dataclass(frozen=True)
@@ -60,18 +53,27 @@ class Diagnosis:
         Overlap of the semantic neighborhoods of two classes, shape (K, K).
     discriminability
         How much the rows of the compatibility matrix differ, between 0 and 1.
+    cmd, cmd_of_edges
+        Mean L1 distance between different rows, between 0 and 2, of the compatibility matrix and of the matrix of
+        edge counts, in which a node with many neighbors has more weight.
     closest_classes
         The two classes with the most similar rows.
     neighborhood_accuracy, feature_accuracy, largest_class
         How often the classes of its neighbors, a linear classifier of its features, and guessing
         the largest class predict the class of a node. `feature_accuracy` is None without features.
+    probes
+        Cross-validated scores of cheap classifiers with and without the edges; None with too few labels.
+    decision
+        Whether edges help, how sure this is, the reason, and methods to try.
 
     Examples
     --------
     >>> from heterophily import diagnose, load
     >>> diagnosis = diagnose(load("digits"))
     >>> diagnosis.kind
-    'good heterophily'
+    'helpful heterophily'
+    >>> diagnosis.confidence
+    'high'
     >>> diagnosis.compatibility.shape
     (10, 10)
     """
@@ -90,11 +92,15 @@ class Diagnosis:
     compatibility: FloatArray
     overlap: FloatArray
     discriminability: float
+    cmd: float
+    cmd_of_edges: float
     closest_classes: tuple[str, str]
     neighborhood_accuracy: float
     feature_accuracy: float | None
     largest_class: float
     audit: Audit
+    probes: Probes | None
+    decision: Verdict
 
     @cached_property
     def mean_overlap(self) -> float:
@@ -104,46 +110,43 @@ class Diagnosis:
 
     @property
     def kind(self) -> str:
-        """One of `homophily`, `good heterophily`, and `bad heterophily`."""
-        # Adjusted homophily is NaN if all edges connect nodes of the same class.
-        if not self.homophily_symmetric.adjusted < MIN_ADJUSTED_HOMOPHILY:
-            return "homophily"
-        baseline = self.largest_class if self.feature_accuracy is None else self.feature_accuracy
-        return "good heterophily" if self.neighborhood_accuracy >= baseline else "bad heterophily"
+        """The kind of the graph: see `heterophily.analysis.verdict.Verdict`."""
+        return self.decision.kind
+
+    @property
+    def confidence(self) -> str:
+        """How sure the verdict is: `high`, `moderate`, or `low`."""
+        return self.decision.confidence
 
     @property
     def verdict(self) -> str:
         """The kind of the graph, the reason, and which methods to try, in plain language."""
-        share = f"{self.homophily_symmetric.edge:.0%} of the edges connect nodes of the same class"
-        features = self.feature_accuracy
-        by_features = "" if features is None else f", its features in {features:.0%}"
-        evidence = (
-            f"The classes of a node's neighbors predict its class in "
-            f"{self.neighborhood_accuracy:.0%} of cases{by_features}; always guessing the largest "
-            f"class is correct in {self.largest_class:.0%}."
-        )
-        return " ".join([f"{self.kind.capitalize()}: {share}. {evidence}", *self._advice()])
-
-    def _advice(self) -> list[str]:
-        sentences = [ADVICE[self.kind]]
-        advantage = self.neighborhood_accuracy - self.largest_class
-        if self.kind != "homophily" and advantage < MIN_ADVANTAGE:
-            pair = " and ".join(self.closest_classes)
-            sentences.append(
-                "Do not expect much from the neighbors' labels: all classes have nearly the same "
-                f"neighborhoods, in particular {pair}."
-            )
+        sentences = [f"{self.headline}. {self.decision.reason}", self.decision.advice]
+        share = self.homophily_symmetric.edge
+        if math.isfinite(share):
+            sentences.append(f"{share:.0%} of the edges connect nodes of the same class.")
         if self.n_labeled < self.n_nodes:
             sentences.append(
-                f"All numbers are measured on the {self.n_labeled:,} labeled nodes of "
-                f"{self.n_nodes:,} and the edges between them."
+                f"All numbers are measured on the {self.n_labeled:,} labeled nodes of {self.n_nodes:,} and the edges "
+                "between them."
             )
-        return sentences
+        return " ".join(sentences)
+
+    @property
+    def headline(self) -> str:
+        """The kind of the graph and how sure this is, in a few words."""
+        known = self.confidence_text
+        return f"{self.kind.capitalize()} ({known})" if known else self.kind.capitalize()
+
+    @property
+    def confidence_text(self) -> str:
+        """How sure the verdict is, in words; empty without a decision."""
+        return "" if self.kind == NOT_ENOUGH else f"{self.confidence} confidence"
 
     def to_dict(self) -> JsonObject:
         """Return all measurements as plain data, in the format of `heterophily diagnose --json`."""
         # The key stays "n_labelled" until the next version of the format.
-        values = {key.replace("_labeled", "_labelled"): value for key, value in vars(self).items()}
+        values = {key.replace("_labeled", "_labelled"): x for key, x in vars(self).items() if key != "decision"}
         stored, symmetric = _plain(self.homophily), _plain(self.homophily_symmetric)
         return {
             **values,
@@ -158,7 +161,12 @@ class Diagnosis:
             "mean_overlap": self.mean_overlap,
             "closest_classes": list(self.closest_classes),
             "audit": self.audit.to_dict(),
+            "probes": self.probes.to_dict() if self.probes else None,
             "kind": self.kind,
+            "confidence": self.confidence,
+            "probability": self.decision.probability,
+            "reason": self.decision.reason,
+            "recommended_models": list(self.decision.models),
             "verdict": self.verdict,
         }
 
@@ -182,13 +190,17 @@ class Diagnosis:
         ]
 
 
-def diagnose(graph: Graph) -> Diagnosis:
+def diagnose(graph: Graph, *, sample: int = MAX_PROBED_NODES, progress: bool = False) -> Diagnosis:
     """Measure a graph and determine which kinds of methods suit it.
 
     Parameters
     ----------
     graph
         Graph with labeled nodes of at least two classes and an edge between labeled nodes.
+    sample
+        Largest number of labeled nodes on which the probes are measured. The time grows with it.
+    progress
+        Whether to show a progress bar on a terminal.
 
     Returns
     -------
@@ -204,7 +216,7 @@ def diagnose(graph: Graph) -> Diagnosis:
     >>> from heterophily import Graph, diagnose
     >>> diagnosis = diagnose(Graph.from_edges([(0, 1), (2, 1), (2, 3)], labels=[0, 1, 0, 1]))
     >>> diagnosis.kind
-    'good heterophily'
+    'not enough labels to tell'
     >>> diagnosis.compatibility
     array([[0., 1.],
            [1., 0.]])
@@ -214,6 +226,8 @@ def diagnose(graph: Graph) -> Diagnosis:
     matrix = observed_compatibility(adjacency, labels, k)
     names = graph.class_names or tuple(map(str, range(k)))
     accuracy, largest = neighborhood_accuracy(adjacency, labels, k)
+    homophily = measure_homophily(adjacency, labels, k)
+    probes = measure_probes(graph, sample=sample, progress=progress)
     return Diagnosis(
         name=graph.name,
         n_nodes=graph.n_nodes,
@@ -225,15 +239,19 @@ def diagnose(graph: Graph) -> Diagnosis:
         class_names=names,
         degrees=_degree_profile(graph),
         homophily=measure_homophily(graph.adjacency, labels, k),
-        homophily_symmetric=measure_homophily(adjacency, labels, k),
+        homophily_symmetric=homophily,
         compatibility=matrix.numpy(),
         overlap=neighborhood_overlap(adjacency, labels, k).numpy(),
         discriminability=discriminability(matrix),
+        cmd=cmd(matrix),
+        cmd_of_edges=cmd(edge_compatibility(adjacency, labels, k)),
         closest_classes=_closest(matrix, names),
         neighborhood_accuracy=accuracy,
         feature_accuracy=_feature_accuracy(graph),
         largest_class=largest,
         audit=audit_graph(graph),
+        probes=probes,
+        decision=decide(probes, homophily.adjusted),
     )
 
 

@@ -67,7 +67,7 @@ class DiagnoseOptions(TableOptions):
 @app.command(rich_help_panel=PANEL)
 @with_options(DiagnoseOptions)
 def diagnose(options: DiagnoseOptions) -> None:
-    """Diagnose a graph: measure its homophily and recommend methods."""
+    """Diagnose a graph: measure whether its edges help, and recommend methods."""
     from heterophily.analysis.diagnosis import diagnose
     from heterophily.analysis.direction import measure_direction
     from heterophily.data.loading import open_graph

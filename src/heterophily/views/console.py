@@ -11,6 +11,8 @@ from rich.text import Text
 
 from heterophily.analysis.audit import Audit
 from heterophily.analysis.diagnosis import Diagnosis
+from heterophily.analysis.probes import Probes
+from heterophily.analysis.verdict import NOT_ENOUGH
 from heterophily.core.graph import Graph
 from heterophily.core.spaces import Choice, Space, setting_infos
 from heterophily.core.types import Json, JsonObject, Value
@@ -28,6 +30,13 @@ from heterophily.htmp.method import (
 from heterophily.training.estimator import NodeClassifier
 from heterophily.training.scoring import score_text, title_of
 
+VERDICT_STYLES = {
+    "homophily": "green",
+    "helpful heterophily": "green",
+    "edges mislead plain averaging": "yellow",
+    "edges add nothing measurable": "yellow",
+    NOT_ENOUGH: "",
+}
 MAX_CLASSES = 12  # larger matrices do not fit in a terminal of 100 columns
 
 
@@ -65,17 +74,43 @@ def dataset_table(rows: Sequence[Statistics]) -> RenderableType:
 
 
 def diagnosis_view(diagnosis: Diagnosis) -> RenderableType:
-    """Return the measurements, compatibility matrix, audit, and verdict of a diagnosis."""
+    """Return the verdict, measurements, compatibility matrix, and audit of a diagnosis."""
     d = diagnosis
     return Group(
         Text(d.name, style="bold"),
+        Padding(_verdict(d), (0, 0, 1, 1)),
         Padding(_facts(d), (0, 0, 1, 1)),
+        *([_evidence(d.probes), Text("")] if d.probes else []),
         _compatibility(d),
         Text("Audit", style="bold"),
-        Padding(audit_view(d.audit), (0, 0, 1, 1)),
-        Text("Verdict", style="bold"),
-        Padding(Text(d.verdict), (0, 0, 0, 1)),
+        Padding(audit_view(d.audit), (0, 0, 0, 1)),
     )
+
+
+def _verdict(d: Diagnosis) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    known = d.kind != NOT_ENOUGH
+    rows = {
+        "verdict": Text(d.headline, style=f"bold {VERDICT_STYLES[d.decision.kind]}"),
+        "reason": Text(d.decision.reason),
+        "how sure": Text(f"{d.confidence}, probability {d.decision.probability_text}" if known else "undecided"),
+        "advice": Text(d.decision.advice),
+    }
+    for name, value in rows.items():
+        table.add_row(Text(name, style="dim"), value)
+    return table
+
+
+def _evidence(probes: Probes) -> Table:
+    title = f"What edges add (score 2 AUC - 1 in percent, {probes.n_sampled:,} labeled nodes)"
+    table = Table(box=None, title=title, title_style="bold", title_justify="left", pad_edge=False, padding=(0, 2, 0, 1))
+    table.add_column(Text("class predicted from", style="dim"))
+    table.add_column(Text("score", style="dim"), justify="right")
+    table.add_column(Text("change", style="dim"), justify="right")
+    table.add_column(Text("95% interval", style="dim"), justify="right")
+    for row in probes.rows:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def _facts(d: Diagnosis) -> Table:
@@ -97,6 +132,7 @@ def _facts(d: Diagnosis) -> Table:
         "label informativeness": f"{symmetric.label_informativeness:.3f}",
         "discriminability": f"{d.discriminability:.3f}  "
         f"(0 if all classes have the same neighbors; closest: {' and '.join(d.closest_classes)})",
+        "CMD": f"{d.cmd:.3f}, {d.cmd_of_edges:.3f} from edge counts  (0 to 2: distance of the rows of the matrix)",
         "overlap": f"{d.mean_overlap:.3f}  (mean over pairs of classes)",
         "class predicted by": f"neighbors {d.neighborhood_accuracy:.1%}, {features}"
         f"guessing the largest class {d.largest_class:.1%}",

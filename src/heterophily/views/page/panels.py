@@ -84,7 +84,7 @@ def panel(results: Results, dataset: str, shown: Sequence[Section]) -> dict[str,
         "title": paper.datasets().get(dataset, dataset),
         "facts": graph_facts(graph) if graph else declared_facts(dataset),
         "meters": meters(graph) if graph else [],
-        "verdict": graph.verdict if graph else "",
+        "diagnosis": graph,
         "audit": graph.audit.findings if graph else (),
         "citation": CATALOG[dataset].citation if dataset in CATALOG else "",
         "sections": shown,
@@ -220,13 +220,16 @@ def meters(graph: Diagnosis) -> list[Gauge]:
         "Adjusted": (h.adjusted, "0 for random edges, 1 for perfect homophily"),
         "Label informativeness": (h.label_informativeness, "information of one neighbor about a label"),
         "Discriminability": (graph.discriminability, "0 if all classes have the same neighbors"),
+        "CMD": (graph.cmd, "0 to 2, the mean L1 distance of two rows of the matrix"),
         "Overlap": (graph.mean_overlap, "of the neighborhoods of two classes"),
         "From neighbors": (graph.neighborhood_accuracy, "accuracy from classes of neighbors"),
         "From features": (graph.feature_accuracy, "accuracy of a linear model"),
         "Largest class": (graph.largest_class, "accuracy of guessing it"),
     }
     return [
-        Gauge(name, f"{value:.3f}".replace("-", "−"), meaning, max(0.0, min(1.0, value)))
+        Gauge(
+            name, f"{value:.3f}".replace("-", "−"), meaning, max(0.0, min(1.0, value / 2 if name == "CMD" else value))
+        )
         for name, (value, meaning) in found.items()
         if value is not None and math.isfinite(value)
     ]
