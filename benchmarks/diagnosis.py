@@ -3,7 +3,7 @@
 Run `python benchmarks/diagnosis.py [--folder FOLDER] [--count N] [--real]`. It needs about 10 s of one processor for
 each random graph. Results are stored in the folder, and an interrupted command resumes.
 
-* **Truth.** MLP, GCN, SAGE (`sage+` with two layers), and CMGNN train for at most 100 epochs. Because no network uses the
+* **Truth.** MLP, GCN, SAGE (`sage+`, two layers), and CMGNN train for at most 100 epochs. Because no network uses the
   labels of neighbors, boosted trees on features with and without them are compared, too. Scores are 2 AUC - 1 on all
   nodes that the diagnosis and the training do not see the labels of, or on the test nodes of a real graph. Edges help
   if a method with edges beats the best without them by 2.5 standard errors, from a bootstrap of the test nodes. If an
@@ -51,7 +51,7 @@ def train_networks(graph: Graph, split: Split, *, seed: int, width: int) -> Scor
     """Return the probabilities of the test nodes, (n, K), by network."""
     results = {}
     for name, settings in NETWORKS.items():
-        fixed = {"random_state": seed, "max_epochs": EPOCHS, "patience": PATIENCE, "width": width}
+        fixed: dict[str, Any] = {"random_state": seed, "max_epochs": EPOCHS, "patience": PATIENCE, "width": width}
         model = NodeClassifier(name, scoring="neg_log_loss", **fixed, **settings).fit(graph, split=split)
         results[name] = model.predict_proba()[split.test.numpy()].astype(np.float16)
     return results

@@ -175,7 +175,7 @@ class Probes:
     @property
     def rows(self) -> list[tuple[str, ...]]:
         """What a node's class is predicted from, the score, its change, and the interval of the change, as text."""
-        found = []
+        found: list[tuple[str, ...]] = []
         for name in SETS:
             if name in self.scores:
                 change = self.difference(name, FEATURES)

@@ -80,7 +80,7 @@ def diagnosis_view(diagnosis: Diagnosis) -> RenderableType:
         Text(d.name, style="bold"),
         Padding(_verdict(d), (0, 0, 1, 1)),
         Padding(_facts(d), (0, 0, 1, 1)),
-        *([_evidence(d.probes), Text("")] if d.probes else []),
+        Group(_evidence(d.probes), Text("")) if d.probes else Group(),
         _compatibility(d),
         Text("Audit", style="bold"),
         Padding(audit_view(d.audit), (0, 0, 0, 1)),
