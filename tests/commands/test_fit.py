@@ -59,6 +59,7 @@ def test_fit_writes_the_model_predictions_metrics_and_figures(market, tmp_path, 
     assert "is directed" in err
     assert err.count("\n") == 1
     assert "CMGNN on" in out
+    assert out.count("cmgnn uses each edge in both directions") == 1
     assert {p.name for p in tmp_path.iterdir()} == {
         "model",
         "predictions.csv",

@@ -172,7 +172,7 @@ def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") ->
         paths["report"] = write_fit(fitted, graph, options.report, command=command)
     console().print(with_columns(graph, fit_view(fitted, graph, paths)))
     if notice := direction_notice(fitted.method, graph):
-        typer.echo(notice, err=True)
+        typer.echo(notice)
 
 
 @dataclass(frozen=True, kw_only=True)
