@@ -16,7 +16,7 @@ QUICK = {"max_epochs": 3, "width": 4, "device": "cpu"}
 )
 def test_predictions_are_labels_as_the_user_wrote_them(graph, split, names):
     y = np.array(names)[graph.labels.numpy()]
-    model = NodeClassifier("gcn", **QUICK).fit(graph, y, split=split)
+    model = NodeClassifier("gcn", scoring="accuracy", **QUICK).fit(graph, y, split=split)
     np.testing.assert_array_equal(model.classes_, np.unique(y))
     assert model.predict().dtype == y.dtype
     assert set(model.predict()) <= set(y)

@@ -188,6 +188,7 @@ def test_all_parameters_are_saved(graph, split, tmp_path):
     options = {
         "preset": "reference", "random_state": 5, "device": "cpu", "class_weight": "balanced", "batch_size": 8,
         "neighbors": "all", "scoring": "f1_macro", "max_epochs": 1, "width": 4, "verbose": True,
+        "positive": None, "threshold": None, "calibrate": True, "budget": "30s", "ensemble": False, "workers": 2,
     }  # fmt: skip
     fitted = NodeClassifier("gcn", **options).fit(graph, split=split)
     loaded = NodeClassifier.load(fitted.save(tmp_path))

@@ -1,8 +1,9 @@
 """Commands for models: list and show methods, fit a model, and predict with it."""
 
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -18,14 +19,18 @@ from heterophily.commands.options import (
     Source,
     TableOptions,
     check_report,
+    parse_class_weight,
     parse_neighbors,
     parse_settings,
     print_json,
     with_options,
 )
+from heterophily.core.errors import HeterophilyError
+from heterophily.training.scoring import SCORINGS
 
 if TYPE_CHECKING:
     from heterophily.core.graph import Graph
+    from heterophily.core.types import Value
     from heterophily.training.estimator import NodeClassifier
 
 app = typer.Typer()
@@ -72,7 +77,30 @@ class FitOptions(TableOptions):
 
     source: Source
     out: Annotated[Path, "Folder for the model, predictions, and figures."]
-    model: Annotated[str, "Name of a method, a Python file, or `auto` for the best of several."] = "cmgnn"
+    model: Annotated[
+        str | None,
+        "Name of a method, a Python file, or `auto` for the best of several or an ensemble of them. By default "
+        "`auto`, and `cmgnn` on benchmark datasets and under `torchrun`.",
+    ] = None
+    budget: Annotated[str | None, "Time limit of `auto`, such as 30s, 5m, or 1h; 5m by default."] = None
+    ensemble: Annotated[
+        bool, Option("--ensemble/--no-ensemble"), "Whether the result of `auto` can be an ensemble."
+    ] = True
+    workers: Annotated[
+        int | None, Option(min=1), "Number of processes of `auto`; one per core by default if the graph is large."
+    ] = None
+    scoring: Annotated[
+        str | None, f"Objective: one of {', '.join(SCORINGS)}. By default, it is chosen from the sizes of the classes."
+    ] = None
+    positive: Annotated[str | None, "Positive one of two classes; the rarer one by default."] = None
+    threshold: Annotated[
+        str | None,
+        "Probability from which the positive one of two classes is predicted: a number, or `f1` or `youden` for the "
+        "best one on validation nodes.",
+    ] = None
+    calibrate: Annotated[
+        bool, Option("--calibrate"), "Calibrate the probabilities on validation nodes; `auto` always does."
+    ] = False
     nodes: Nodes = None
     split: Annotated[str | None, "Name of a split of the graph; the first by default."] = None
     seed: Annotated[int, Option(min=0, max=MAX_SEED), "Seed of the weights, dropout, and validation nodes."] = 0
@@ -81,7 +109,9 @@ class FitOptions(TableOptions):
     settings: Settings = field(default_factory=list)
     settings_file: Annotated[Path | None, Option("--settings"), "TOML file with settings, as `search` writes."] = None
     class_weight: Annotated[
-        Literal["none", "balanced"], "`balanced` weights the loss so that all classes count equally."
+        str,
+        "Weights of the classes in the loss: `none`, `balanced` so that all classes count equally, JSON, or pairs "
+        "such as `fraud=5,honest=1`.",
     ] = "none"
     batch_size: Annotated[int | None, Option(min=1), "Number of training nodes per step; all of them by default."] = (
         None
@@ -104,6 +134,13 @@ class FitOptions(TableOptions):
 def fit(options: FitOptions) -> None:
     """Train a model on a graph and predict all of its nodes.
 
+    `--model auto`, the default for your own graphs, trains many candidates within a time budget. It returns the
+    best one, or an ensemble if that is better on validation nodes, with calibrated probabilities. Ctrl-C ends the
+    search with the best result so far.
+
+    The output starts with alarms if the model should not be trusted, for example because it predicts a single
+    class or is not better than the shares of the classes.
+
     Under `torchrun`, several processes share each batch, and the first one writes the results.
     """
     from heterophily.core.machine import prepare_process
@@ -122,38 +159,69 @@ def fit(options: FitOptions) -> None:
         positions=options.positions,
     )
     with process_group():
-        fitted = _fit(options, graph)
+        model = _model_of(options, graph)
+        fitted = _fit(options, graph, model)
         is_first = rank() == 0
     if is_first:
-        _write_fit(options, fitted, graph)
+        _write_fit(options, fitted, graph, model)
 
 
-def _fit(options: FitOptions, graph: "Graph") -> "NodeClassifier":
+def _fit(options: FitOptions, graph: "Graph", model: str) -> "NodeClassifier":
     from heterophily.models.settings import read_settings
+    from heterophily.training.alarms import AlarmWarning
+    from heterophily.training.decision import parse_threshold
     from heterophily.training.selection import fit_model
 
     file = options.settings_file
-    return fit_model(
-        graph,
-        options.model,
-        split=options.split or next(iter(graph.splits), None),
-        user_tables=None if file is None else read_settings(file, datasets=[graph.name]),
-        random_state=options.seed,
-        verbose=True,
-        device=options.device,
-        class_weight=None if options.class_weight == "none" else options.class_weight,
-        batch_size=options.batch_size,
-        neighbors=parse_neighbors(options.neighbors),
-        **parse_settings(options.settings),  # type: ignore[arg-type]
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AlarmWarning)  # the summary shows them
+        return fit_model(
+            graph,
+            model,
+            split=options.split or next(iter(graph.splits), None),
+            user_tables=None if file is None else read_settings(file, datasets=[graph.name]),
+            scoring=options.scoring,
+            class_weight=parse_class_weight(options.class_weight),
+            neighbors=parse_neighbors(options.neighbors),
+            random_state=options.seed,
+            verbose=True,
+            device=options.device,
+            batch_size=options.batch_size,
+            positive=options.positive,
+            threshold=parse_threshold(options.threshold),
+            calibrate=options.calibrate,
+            **_race_options(options, model),
+            **parse_settings(options.settings),
+        )
 
 
-def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") -> None:
+def _model_of(options: FitOptions, graph: "Graph") -> str:
+    """Return the given model, or the default one. Several processes cannot share `auto`."""
+    from heterophily.core.processes import is_distributed
+    from heterophily.training.objective import is_benchmark
+
+    return options.model or ("cmgnn" if is_benchmark(graph) or is_distributed() else "auto")
+
+
+def _race_options(options: FitOptions, model: str) -> "dict[str, Value]":
+    """Return the options of `auto`, and reject them for other models."""
+    given = {"budget": options.budget, "workers": options.workers}
+    race: dict[str, Value] = {name: value for name, value in given.items() if value is not None}
+    if not options.ensemble:
+        race["ensemble"] = False
+    if race and model != "auto":
+        name = "--no-ensemble" if "ensemble" in race else f"--{next(iter(race))}"
+        raise HeterophilyError(f"{name} is an option of --model auto, but the model is {model}; omit it")
+    return race
+
+
+def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph", model: str) -> None:
     from heterophily.data.source import GraphSource
     from heterophily.views.columns import with_columns
-    from heterophily.views.console import console, fit_view
+    from heterophily.views.console import console
     from heterophily.views.direction import direction_notice
     from heterophily.views.fit import write_results
+    from heterophily.views.fit_console import alarm_view, fit_view
 
     paths = write_results(fitted, graph, options.out)
     GraphSource.of(graph, options.source, options.nodes).write(options.out)
@@ -163,14 +231,14 @@ def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph") ->
         command = fit_command(
             fitted,
             source=options.source,
-            model=options.model,
+            model=model,
             split=options.split,
             folder=options.out,
             nodes=options.nodes,
             table_words=options.table_words,
         )
         paths["report"] = write_fit(fitted, graph, options.report, command=command)
-    console().print(with_columns(graph, fit_view(fitted, graph, paths)))
+    console().print(alarm_view(fitted), with_columns(graph, fit_view(fitted, graph, paths)), sep="")
     if notice := direction_notice(fitted.method, graph):
         typer.echo(notice)
 

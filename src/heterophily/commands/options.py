@@ -17,6 +17,7 @@ from heterophily.core.errors import HeterophilyError
 if TYPE_CHECKING:
     from heterophily.core.frames import Roles
     from heterophily.core.types import Value
+    from heterophily.training.class_weight import ClassWeight
 
 TABLE_OPTIONS = {
     "source_column": "--source",
@@ -209,6 +210,25 @@ def _parse_setting(text: str) -> "tuple[str, Value]":
         return name, json.loads(value.lower() if value in ("True", "False") else value)
     except (ValueError, RecursionError):  # also for integers with thousands of digits
         return name, value
+
+
+def parse_class_weight(text: str) -> "ClassWeight":
+    """Parse weights of classes: `none`, `balanced`, JSON, or pairs such as `fraud=5,honest=1`.
+
+    >>> parse_class_weight("fraud=5,honest=1"), parse_class_weight("none")
+    ({'fraud': 5.0, 'honest': 1.0}, None)
+    """
+    if text in ("none", "balanced"):
+        return None if text == "none" else text
+    try:
+        if text.lstrip().startswith("{"):
+            return {str(name): float(value) for name, value in json.loads(text).items()}
+        pairs = (pair.rpartition("=") for pair in parse_names(text))
+        return {name: float(value) for name, equals, value in pairs if equals or value}
+    except (TypeError, ValueError) as error:
+        raise HeterophilyError(
+            f"--class-weight must be none, balanced, JSON, or pairs such as fraud=5,honest=1, got {text!r}"
+        ) from error
 
 
 def parse_neighbors(text: str) -> list[int] | str:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, Self, TypeAlias
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
@@ -15,8 +14,10 @@ from typing_extensions import override
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
 from heterophily.core.types import Array, FloatArray, IntArray
-from heterophily.training.estimator import NodeClassifier, NotFittedClassifierError
+from heterophily.training.estimator import NodeClassifier
 from heterophily.training.inputs import GraphInput, as_graph, read_input
+from heterophily.training.objective import resolve_scoring
+from heterophily.training.predictions import NotFittedClassifierError
 from heterophily.training.scoring import Scoring, ScoringLike, find_scoring
 
 
@@ -73,6 +74,7 @@ def cross_validate(
     (['fit_time', 'score_time', 'test_score'], (3,))
     """
     data, classes = read_input(graph, y)
+    model = _with_scoring(model, data)
     scorings = _named_scorings(model.scoring if scoring is None else scoring)
     parts = ("test", "train") if return_train_score else ("test",)
     results: dict[str, list[object]] = {}
@@ -89,7 +91,17 @@ def cross_validate(
     return {name: values if name == "estimator" else np.array(values) for name, values in results.items()}  # type: ignore[misc]
 
 
-def _named_scorings(scoring: "ScoringLike | Sequence[str] | Mapping[str, ScoringLike]") -> dict[str, Scoring]:
+def _with_scoring(model: NodeClassifier, graph: Graph) -> NodeClassifier:
+    """Return a classifier with the same scoring on all folds."""
+    if model.scoring is not None:
+        return model
+    nodes = graph.labeled.nonzero().squeeze(1)
+    scoring = resolve_scoring(None, graph, Split.from_nodes(nodes, nodes), positive=model.positive)
+    return clone(model).set_params(scoring=scoring)
+
+
+def _named_scorings(scoring: "ScoringLike | Sequence[str] | Mapping[str, ScoringLike] | None") -> dict[str, Scoring]:
+    assert scoring is not None
     if isinstance(scoring, Mapping):
         return {name: find_scoring(each) for name, each in scoring.items()}
     if isinstance(scoring, str) or not isinstance(scoring, Sequence):
@@ -111,9 +123,12 @@ def _folds(graph: Graph, cv: Folds, model: NodeClassifier) -> Iterator[Split]:
 
 def _scores(fitted: NodeClassifier, parts: Sequence[str], scorings: Mapping[str, Scoring]) -> dict[str, float]:
     assert fitted.graph_ is not None
-    logits, labels = torch.from_numpy(fitted.predict_proba()).log(), fitted.graph_.labels.cpu()
+    labels, found = fitted.graph_.labels.cpu(), {}
     known = {part: nodes[labels[nodes] >= 0] for part, nodes in fitted.split_.parts.items()}
-    return {f"{part}_{name}": each(logits, labels, known[part]) for part in parts for name, each in scorings.items()}
+    for name, scoring in scorings.items():
+        for part in parts:
+            found[f"{part}_{name}"] = fitted.score(nodes=known[part], scoring=scoring)
+    return found
 
 
 class NodeIndexClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -177,8 +192,8 @@ class NodeIndexClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> Array:
         """Predict the classes of the given nodes, (n,)."""
-        numbers = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[numbers]
+        probabilities = self.predict_proba(X)
+        return self.classes_[self.estimator_.decide(probabilities)]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict the class probabilities of the given nodes, (n, K)."""

@@ -2,47 +2,39 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import numpy as np
-import torch
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
-from torch import Tensor, nn
 from typing_extensions import override
 
-from heterophily.core.compatibility import observed_compatibility
 from heterophily.core.encoder import FeatureEncoder
-from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
-from heterophily.core.types import Array, FloatArray, PathLike, Value
-from heterophily.htmp.execution.blockwise import evaluate
+from heterophily.core.types import Array, PathLike, Value
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
-from heterophily.htmp.network import Network
-from heterophily.htmp.weighted_compatibility import predicted_compatibilities
 from heterophily.models import Model
+from heterophily.training.alarms import Alarm, warn_about
+from heterophily.training.auto.budget import DEFAULT_BUDGET
+from heterophily.training.auto.calibration import Calibration
+from heterophily.training.auto.leaderboard import Leaderboard
+from heterophily.training.auto.task import TrainingOptions
 from heterophily.training.class_weight import ClassWeight
+from heterophily.training.decision import Decision, Threshold
 from heterophily.training.explain import explain_node
 from heterophily.training.explanation import ModelExplanation, NodeExplanation
-from heterophily.training.finite import check_embeddings, check_logits
+from heterophily.training.fitting import AutoOptions, Fit, check_threshold, fit_candidates, fit_method, judge
 from heterophily.training.importance import explain_model
-from heterophily.training.inputs import GraphInput, align_features, align_labels, as_graph, read_input
-from heterophily.training.parameters import MethodParameters
+from heterophily.training.inputs import GraphInput, read_input
+from heterophily.training.objective import resolve_scoring
+from heterophily.training.parameters import AUTO
 from heterophily.training.persistence import load_classifier, save_classifier
-from heterophily.training.result import TrainingResult
-from heterophily.training.scoring import DEFAULT_SCORING, ScoringLike, find_scoring
+from heterophily.training.predictions import Predictions
+from heterophily.training.scoring import ScoringLike
 from heterophily.training.splits import resolve_split, with_validation
-from heterophily.training.trainer import train
 
 
-class NotFittedClassifierError(HeterophilyError, NotFittedError):  # type: ignore[misc]
-    """A method of a classifier was called before `fit`."""
-
-
-class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
+class NodeClassifier(Predictions):
     """Classifier for the nodes of a graph, with any method of the library.
 
     It follows the scikit-learn API, except that `fit` takes a graph instead of a matrix X. The constructor
@@ -51,7 +43,8 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
     Parameters
     ----------
     model
-        Name of a method, method, or path of a Python file that defines one.
+        Name of a method, method, or path of a Python file that defines one; or `auto` for the best of several or
+        an ensemble of them.
     preset
         `published`, or `reference` for the settings of the reference implementation.
     random_state
@@ -67,10 +60,21 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
     neighbors
         Number of neighbors to sample per hop in a batch, or `all`.
     scoring
-        Objective of early stopping and of `score`: a name of scikit-learn such as `roc_auc`, or a function
-        (y_true, y_proba) -> float for which higher is better.
+        Objective of early stopping, of `auto`, and of `score`: a name of scikit-learn such as `roc_auc`, a scorer,
+        or a function (y_true, y_proba) -> float for which higher is better. None chooses it from the sizes of the
+        classes.
+    positive
+        Name or number of the positive one of two classes; None for the rarer one.
+    threshold
+        Probability from which the positive one of two classes is predicted: a number, or `f1` or `youden` for the
+        best one on the validation nodes. None predicts the most probable class.
+    calibrate
+        Whether to calibrate the probabilities on the validation nodes. `auto` always does.
+    budget, ensemble, workers
+        Only for `auto`: time limit such as `30s` or `5m`, whether the result can be an ensemble, and number of
+        processes, None for one per core if the graph is large enough.
     verbose
-        Whether to show a progress bar on a terminal.
+        Whether to show a progress bar, or the leaderboard of `auto`, on a terminal.
     **settings
         Settings of the method, such as `width` and `dropout`.
 
@@ -84,6 +88,14 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         Trained module. `predictor_(graph)` returns logits, (N, K).
     run_, split_, graph_
         Result of training, split, and graph.
+    scoring_, threshold_
+        The scoring, and the threshold or None.
+    alarms_
+        Reasons not to trust the model. `fit` also emits each as a warning.
+    calibration_
+        Expected calibration error before and after calibration.
+    leaderboard_
+        Candidates of `auto` with their validation scores; None for other models.
 
     Examples
     --------
@@ -97,9 +109,6 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
     NodeClassifier(max_epochs=50, model='mlp', width=128)
     """
 
-    graph_: Graph | None
-    predictor_: nn.Module
-
     def __init__(
         self,
         model: Model = "cmgnn",
@@ -110,7 +119,13 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         class_weight: ClassWeight = None,
         batch_size: int | None = None,
         neighbors: Neighbors = NEIGHBORS,
-        scoring: ScoringLike = DEFAULT_SCORING.name,
+        scoring: ScoringLike | None = None,
+        positive: str | int | None = None,
+        threshold: Threshold = None,
+        calibrate: bool = False,
+        budget: str | float = DEFAULT_BUDGET,
+        ensemble: bool = True,
+        workers: int | None = None,
         verbose: bool = False,
         **settings: Value,
     ) -> None:
@@ -122,6 +137,12 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         self.batch_size = batch_size
         self.neighbors = neighbors
         self.scoring = scoring
+        self.positive = positive
+        self.threshold = threshold
+        self.calibrate = calibrate
+        self.budget = budget
+        self.ensemble = ensemble
+        self.workers = workers
         self.verbose = verbose
         self.__dict__.update(settings)
 
@@ -161,10 +182,21 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         data, classes = read_input(graph, y)
         seed = self._draw_seed()
         self.split_ = with_validation(data, resolve_split(data, split), seed=seed)
-        self.predictor_, self.run_ = self._train(data, seed, checkpoint)
+        self.scoring_ = resolve_scoring(self.scoring, data, self.split_, positive=self.positive)
+        check_threshold(self.threshold, data)
+        self.set_fit(self._train(data, seed, checkpoint))
         self.graph_, self.classes_ = data, classes
         self.set_features(data.n_nodes, data.n_features, data.feature_names, encoder=data.encoder)
+        warn_about(self.alarms_)
         return self
+
+    def set_fit(self, fit: Fit) -> None:
+        """Set the results of training."""
+        self.predictor_, self.run_ = fit.predictor, fit.run
+        self.decision_: Decision = fit.decision
+        self.alarms_: tuple[Alarm, ...] = fit.alarms
+        self.calibration_: Calibration | None = fit.calibration
+        self.leaderboard_: Leaderboard | None = fit.leaderboard
 
     def set_features(
         self, n_nodes: int, n_features: int, names: Sequence[str] | None, *, encoder: FeatureEncoder | None
@@ -175,109 +207,27 @@ class NodeClassifier(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         if names is not None:
             self.feature_names_in_: Array = np.array(names, dtype=object)
 
-    def _train(self, graph: Graph, seed: int, checkpoint: Path | None) -> tuple[nn.Module, TrainingResult]:
-        return train(
-            self.method,
-            graph,
-            split=self.split_,
-            seed=seed,
-            device=self.device,
-            checkpoint=checkpoint,
-            progress=self.verbose,
-            class_weight=self.class_weight,
-            batch_size=self.batch_size,
-            neighbors=self.neighbors,
-            scoring=self.scoring,
-        )
+    def _train(self, graph: Graph, seed: int, checkpoint: Path | None) -> Fit:
+        options = TrainingOptions(seed, self.device, self.scoring_, self.class_weight, self.batch_size, self.neighbors)
+        if self.model == AUTO:
+            auto = AutoOptions(self.budget, self.ensemble, self.workers, self.settings)
+            fit = fit_candidates(graph, self.split_, options, auto, checkpoint=checkpoint, progress=self.verbose)
+        else:
+            fit = fit_method(
+                self.method,
+                graph,
+                self.split_,
+                options,
+                checkpoint=checkpoint,
+                progress=self.verbose,
+                calibrate=self.calibrate,
+            )
+        return judge(fit, graph, self.split_, options, threshold=self.threshold)
 
     def _draw_seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def predict(self, graph: GraphInput | None = None) -> Array:
-        """Predict the classes of all nodes, as in `classes_`, (N,)."""
-        numbers = self._logits(self._graph(graph)).argmax(dim=1).cpu().numpy()
-        return self.classes_[numbers]
-
-    def predict_proba(self, graph: GraphInput | None = None) -> FloatArray:
-        """Predict the class probabilities of all nodes, (N, K)."""
-        return self._logits(self._graph(graph)).softmax(dim=1).cpu().numpy()
-
-    def score(self, graph: GraphInput | None = None, *, nodes: ArrayLike | None = None) -> float:
-        """Return the score on the given nodes, on the test nodes of the split, or on all labeled nodes."""
-        scored = self._graph(graph)
-        if nodes is None:
-            use_split = graph is None and len(self.split_.test) > 0
-            nodes = self.split_.test if use_split else scored.labeled.nonzero().squeeze(1)
-        scoring = find_scoring(self.scoring)
-        return scoring(self._logits(scored).cpu(), scored.labels.cpu(), torch.as_tensor(nodes))
-
-    def embed(self, graph: GraphInput | None = None) -> FloatArray:
-        """Return the representations of all nodes before the classifier, (N, d)."""
-        network, data = self._fitted(), self._graph(graph)
-        if not isinstance(network, Network):
-            raise HeterophilyError("only a single network has embeddings, not trees and ensembles; fit one method")
-        if self.batch_size is not None:
-            return check_embeddings(evaluate(network, data, head=False), data, network).numpy()
-        with torch.no_grad():
-            return check_embeddings(network.embed(self._on_device(data)), data, network).cpu().numpy()
-
-    @property
-    def class_names_(self) -> tuple[str, ...]:
-        """The names or numbers of the classes, as text."""
-        return tuple(map(str, self.classes_.tolist()))
-
-    @property
-    def compatibility_(self) -> FloatArray:
-        """The compatibility matrix that the method estimates, or else that of its predictions, (K, K)."""
-        predictor, graph = self._fitted(), self._graph(None)
-        if isinstance(predictor, Network) and (estimate := predictor.state_summary().get("compatibility")) is not None:
-            return estimate.cpu().numpy()
-        labels = self._logits(graph).argmax(dim=1).cpu()
-        return observed_compatibility(graph.symmetric, labels, len(self.classes_)).numpy()
-
-    @property
-    def weighted_compatibility_(self) -> dict[str, FloatArray]:
-        """The weights of the classes in the messages of each channel and layer, (K, K); they may be negative."""
-        matrices = predicted_compatibilities(self._fitted(), self._on_device(self._graph(None)))
-        return {name: matrix.cpu().numpy() for name, matrix in matrices.items()}
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "predictor_")
-
-    def _fitted(self) -> nn.Module:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedClassifierError("this classifier is not fitted yet; call fit(graph) first")
-        return self.predictor_.eval()
-
-    def _graph(self, data: GraphInput | None) -> Graph:
-        """Return the given graph with the classes of the classifier, or the graph of `fit`."""
-        self._fitted()
-        if data is None and self.graph_ is None:
-            raise HeterophilyError("a loaded classifier has no graph; pass one")
-        return cast("Graph", self.graph_) if data is None else self.align(data)
-
-    def align(self, data: GraphInput) -> Graph:
-        """Return a graph with the features and classes of the graph of `fit`, or raise an error."""
-        graph = align_features(
-            as_graph(data, encoder=self.encoder_),
-            encoder=self.encoder_,
-            names=getattr(self, "feature_names_in_", None),
-            n_features=self.n_features_in_,
-        )
-        return align_labels(graph, self.class_names_)
-
-    def _on_device(self, graph: Graph) -> Graph:
-        place = next(iter(self.predictor_.state_dict().values())).device
-        return graph if graph.labels.device == place else graph.to(place)
-
-    def _logits(self, graph: Graph) -> Tensor:
-        predictor = self._fitted()
-        if self.batch_size is not None and isinstance(predictor, Network):
-            return check_logits(evaluate(predictor, graph), graph, predictor)
-        with torch.no_grad():
-            return check_logits(cast("Tensor", predictor(self._on_device(graph))), graph, predictor)
 
     def save(self, folder: PathLike) -> Path:
         """Write weights (safetensors) and everything else (JSON) into a folder, without pickle."""

@@ -22,7 +22,6 @@ from heterophily.training.columns import table_columns
 from heterophily.training.explanation import Importance, ModelExplanation
 from heterophily.training.gates import fixed_edges_note, mean_gates, recognize_copies, title_of
 from heterophily.training.occlusion import rank_items
-from heterophily.training.scoring import find_scoring
 
 if TYPE_CHECKING:
     from heterophily.training.estimator import NodeClassifier
@@ -45,7 +44,7 @@ def explain_model(
         return ModelExplanation(
             graph=graph.name,
             model=title_of(fitted),
-            scoring=find_scoring(fitted.scoring).name,
+            scoring=fitted.scoring_.name,
             score=study.base,
             nodes=name,
             n_nodes=len(nodes),

@@ -35,8 +35,25 @@ def known_labels(graph: Graph, split: Split) -> Tensor:
     return torch.cat([graph.labels[split.train], graph.labels[split.val]])
 
 
+def explain_choice(scoring: ScoringLike | None, graph: Graph, split: Split) -> str:
+    """Return why `resolve_scoring` returns its scoring, as the end of a sentence."""
+    if scoring is not None:
+        return "as requested"
+    if is_benchmark(graph):
+        return "the default for benchmark datasets"
+    labels = known_labels(graph, split)
+    if choose_scoring(labels).requires(graph.labels[split.val], graph.n_classes):
+        return "because the validation nodes have a single class"
+    return f"because {explain_scoring(labels)}"
+
+
+def is_benchmark(graph: Graph) -> bool:
+    """Return whether a graph is a dataset of the catalog or the embedded graph, by its name."""
+    return graph.name in CATALOG or graph.name == EMBEDDED
+
+
 def _default_scoring(graph: Graph, split: Split, labels: Tensor) -> Scoring:
-    if graph.name in CATALOG or graph.name == EMBEDDED:
+    if is_benchmark(graph):
         return DEFAULT_SCORING
     chosen = choose_scoring(labels)
     is_defined = not chosen.requires(graph.labels[split.val], graph.n_classes)

@@ -10,6 +10,9 @@ from heterophily.core.spaces import setting_infos
 from heterophily.core.types import Value
 from heterophily.htmp.method import Method, make_method
 from heterophily.models import Model, find_method
+from heterophily.training.auto.portfolio import read_portfolio
+
+AUTO = "auto"  # the model that is the best of several, or an ensemble of them
 
 
 class MethodParameters(BaseEstimator):  # type: ignore[misc]
@@ -34,6 +37,8 @@ class MethodParameters(BaseEstimator):  # type: ignore[misc]
     @property
     def method(self) -> Method:
         """The method with its preset and settings."""
+        if self.model == AUTO:
+            raise HeterophilyError("auto has a method only after fit; fit it, or choose a model")
         return make_method(find_method(self.model), self.settings, preset=self.preset)
 
     @override
@@ -51,7 +56,10 @@ class MethodParameters(BaseEstimator):  # type: ignore[misc]
 
 
 def _setting_names(model: object) -> set[str]:
-    """Return the settings of a method. An unknown method has none, and `fit` rejects it."""
+    """Return the settings of a method, or of all candidates of `auto`. `fit` rejects an unknown method."""
+    if isinstance(model, str) and model == AUTO:
+        methods = {candidate.method for candidate in read_portfolio()}
+        return set().union(*(_setting_names(name) for name in methods))
     try:
         method = find_method(model)  # type: ignore[arg-type]
     except HeterophilyError:

@@ -5,6 +5,7 @@ builds the predictor from this description and then restores its state.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -23,9 +24,14 @@ from heterophily.htmp.method import Method, make_method, settings_of
 from heterophily.models import REGISTRY, Model, find_method
 from heterophily.models.building import build_predictor
 from heterophily.models.ensemble import Ensemble
+from heterophily.training.alarms import Alarm
+from heterophily.training.auto.calibration import Calibration
+from heterophily.training.auto.leaderboard import Leaderboard
+from heterophily.training.decision import Decision
+from heterophily.training.fitting import Fit
 from heterophily.training.result import TrainingResult
 from heterophily.training.saved import FORMAT, Saved, check_shapes, empty_graph, read_content, read_shapes, read_weights
-from heterophily.training.scoring import find_scoring
+from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS, Scoring, find_scoring
 
 if TYPE_CHECKING:
     from heterophily.training.estimator import NodeClassifier
@@ -48,6 +54,7 @@ def save_classifier(fitted: "NodeClassifier", folder: PathLike) -> Path:
         "encoder": None if fitted.encoder_ is None else fitted.encoder_.to_dict(),
         "split": {part: nodes.tolist() for part, nodes in fitted.split_.parts.items()},
         "run": fitted.run_.to_dict(),
+        "judgment": _judgment(fitted),
     }
     target, text = Path(folder), json.dumps(content)
     state = {name: tensor.detach().cpu().contiguous() for name, tensor in fitted.predictor_.state_dict().items()}
@@ -58,7 +65,9 @@ def save_classifier(fitted: "NodeClassifier", folder: PathLike) -> Path:
 
 def _plain_params(fitted: "NodeClassifier") -> JsonObject:
     """Return all parameters as plain data. A function becomes its name, and a `RandomState` the seed."""
-    params = {**fitted.get_params(), "scoring": find_scoring(fitted.scoring).name}
+    params = fitted.get_params()
+    if fitted.scoring is not None:
+        params["scoring"] = find_scoring(fitted.scoring).name
     if isinstance(fitted.random_state, RandomState):
         params["random_state"] = fitted.run_.seed
     return {name: to_json(value) for name, value in params.items()}
@@ -87,8 +96,40 @@ def _create(cls: "type[NodeClassifier]", content: Saved, model: Model | None) ->
     encoder = None if saved_encoder is None else FeatureEncoder.from_dict(saved_encoder)
     fitted.set_features(content["n_nodes"], content["n_features"], content["feature_names"], encoder=encoder)
     fitted.split_ = Split.from_nodes(*(content["split"][part] for part in PARTS))
-    fitted.run_ = TrainingResult.from_dict(cast("JsonObject", content["run"]))
+    fitted.scoring_ = _read_scoring(cast("JsonObject", content["judgment"]))
     return fitted
+
+
+def _judgment(fitted: "NodeClassifier") -> JsonObject:
+    """Return what is known about a fitted model besides its predictions."""
+    calibration, board = fitted.calibration_, fitted.leaderboard_
+    return {
+        "scoring": fitted.scoring_.name,
+        "positive": fitted.scoring_.positive,
+        "threshold": fitted.threshold_,
+        "alarms": [alarm.to_dict() for alarm in fitted.alarms_],
+        "calibration": None if calibration is None else calibration.to_dict(),
+        "leaderboard": None if board is None else board.to_dict(),
+    }
+
+
+def _read_scoring(judgment: JsonObject) -> Scoring:
+    """Return the scoring of a saved classifier. A function was saved only as its name."""
+    scoring = SCORINGS.get(str(judgment["scoring"]), DEFAULT_SCORING)
+    return replace(scoring, positive=cast("int | None", judgment["positive"]))
+
+
+def _read_fit(content: Saved, predictor: nn.Module) -> Fit:
+    judgment = content["judgment"]
+    calibration, board = judgment["calibration"], judgment["leaderboard"]
+    return Fit(
+        predictor,
+        TrainingResult.from_dict(cast("JsonObject", content["run"])),
+        calibration=None if calibration is None else Calibration.from_dict(cast("JsonObject", calibration)),
+        leaderboard=None if board is None else Leaderboard.from_dict(cast("JsonObject", board)),
+        decision=Decision(judgment["threshold"], 1 if judgment["positive"] is None else judgment["positive"]),
+        alarms=tuple(Alarm(each["kind"], each["text"]) for each in judgment["alarms"]),
+    )
 
 
 def describe(predictor: nn.Module) -> JsonObject:
@@ -127,12 +168,12 @@ def _restore(
     check_shapes(rebuilt, content, read_shapes(folder), folder)
     fitted = _create(cls, content, model)
     fitted.graph_ = None if graph is None else fitted.align(graph)
-    fitted.predictor_ = rebuilt(empty_graph(content) if fitted.graph_ is None else fitted.graph_)
+    predictor = rebuilt(empty_graph(content) if fitted.graph_ is None else fitted.graph_)
     try:
-        fitted.predictor_.load_state_dict(read_weights(folder))
+        predictor.load_state_dict(read_weights(folder))
     except RuntimeError as error:
         raise HeterophilyError(f"the weights in {folder} do not fit its model.json: {error}") from error
-    fitted.predictor_.eval()
+    fitted.set_fit(_read_fit(content, predictor.eval()))
     return fitted
 
 

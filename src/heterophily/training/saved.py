@@ -33,6 +33,7 @@ from heterophily.core.sparse import Pattern
 
 FORMAT = "heterophily-model-2"
 Shapes = Mapping[str, tuple[int, ...]]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1.0001)]
 Size: TypeAlias = Annotated[int, Field(ge=0, lt=2**31)]
 
 
@@ -47,8 +48,78 @@ class Parameters(TypedDict, total=False):
     class_weight: JsonValue
     batch_size: Annotated[int, Field(ge=1, le=2**40)] | None
     neighbors: Text | list[Size] | dict[str, list[Size]]
-    scoring: Text
+    scoring: Text | None
+    positive: Text | int | None
+    threshold: Text | Finite | None
+    calibrate: bool
+    budget: Text | Finite
+    ensemble: bool
+    workers: Annotated[int, Field(ge=1)] | None
     verbose: bool
+
+
+class AlarmData(TypedDict):
+    """An alarm."""
+
+    kind: Text
+    text: str
+
+
+class BinData(TypedDict):
+    """A bin of a reliability plot."""
+
+    confidence: Share
+    accuracy: Share
+    n_nodes: Count
+
+
+class ReliabilityData(TypedDict):
+    """A calibration error with its bins."""
+
+    error: Share
+    bins: list[BinData]
+
+
+class CalibrationData(TypedDict):
+    """Reliability before and after calibration."""
+
+    part: Text
+    n_nodes: Count
+    before: ReliabilityData
+    after: ReliabilityData | None
+
+
+class EntryData(TypedDict):
+    """A candidate of `auto`."""
+
+    name: Text
+    method: Text
+    status: Text
+    score: Finite | None
+    n_epochs: Count
+    seconds: Finite
+    weight: Share
+    reason: str
+
+
+class BoardData(TypedDict):
+    """The leaderboard of `auto`."""
+
+    scoring: Text
+    seconds: Finite
+    stopped: Text
+    entries: list[EntryData]
+
+
+class Judgment(TypedDict):
+    """What is known about a fitted model besides its predictions."""
+
+    scoring: Text
+    positive: Literal[0, 1] | None
+    threshold: Share | None
+    alarms: list[AlarmData]
+    calibration: CalibrationData | None
+    leaderboard: BoardData | None
 
 
 class Curve(TypedDict):
@@ -89,6 +160,7 @@ class Saved(TypedDict):
     encoder: dict[str, JsonValue] | None
     split: dict[str, list[Size]]
     run: Run
+    judgment: Judgment
 
 
 def read_content(folder: Path) -> Saved:

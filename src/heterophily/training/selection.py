@@ -1,15 +1,14 @@
-"""Fit a method with its tuned settings, or select one of several by its validation score."""
+"""Fit a model by name: a method with its tuned settings, or the best of several."""
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.types import Value
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.models.settings import Tables, merge_settings
+from heterophily.training.class_weight import ClassWeight
 from heterophily.training.estimator import NodeClassifier
-from heterophily.training.scoring import DEFAULT_SCORING, ScoringLike, find_scoring
-
-# Few, different, and cheap: features only, plain, deep, separate ego, mixed channels, and CMGNN.
-CANDIDATES = ("mlp", "gcn", "gcnii", "h2gcn", "acm-gcn", "cmgnn")
+from heterophily.training.parameters import AUTO
+from heterophily.training.scoring import ScoringLike
 
 
 def fit_model(
@@ -18,23 +17,26 @@ def fit_model(
     *,
     split: str | None = None,
     user_tables: Tables | None = None,
-    scoring: ScoringLike = DEFAULT_SCORING,
+    scoring: ScoringLike | None = None,
+    class_weight: ClassWeight = None,
     neighbors: Neighbors = NEIGHBORS,
     **options: Value,
 ) -> NodeClassifier:
     """Fit a model with the tuned settings of the dataset, if there are any, and then the given ones.
 
-    `auto` fits all `CANDIDATES` and returns the one with the best validation score.
+    `auto` has no tuned settings, and the given ones replace those of all its candidates. The `options` are
+    settings and parameters of `NodeClassifier`.
     """
-    if model != "auto":
-        settings, _ = merge_settings(model, graph.name, user_tables, options)
-        classifier = NodeClassifier(model, scoring=scoring, neighbors=neighbors, **settings)  # type: ignore[arg-type]
-        return classifier.fit(graph, split=split)
-    if user_tables:
+    values = dict(options)
+    if model != AUTO:
+        values, _ = merge_settings(model, graph.name, user_tables, options)
+    elif user_tables:
         raise HeterophilyError("a settings file is for one method; pass the name of a method instead of auto")
-    fitted = [
-        fit_model(graph, name, split=split, user_tables=None, scoring=scoring, neighbors=neighbors, **options)
-        for name in CANDIDATES
-    ]
-    name = find_scoring(scoring).name
-    return max(fitted, key=lambda each: each.run_.score("val", name))
+    classifier = NodeClassifier(
+        model,
+        scoring=scoring,
+        class_weight=class_weight,
+        neighbors=neighbors,
+        **values,  # type: ignore[arg-type]
+    )
+    return classifier.fit(graph, split=split)

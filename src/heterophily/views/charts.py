@@ -8,6 +8,7 @@ from heterophily.bench.table import Entry
 from heterophily.bench.table import Table as Results
 from heterophily.core.chart import Axis, Chart, Mark, Table, number_text
 from heterophily.core.errors import HeterophilyError
+from heterophily.training.scoring import DEFAULT_SCORING, is_share, title_of
 
 
 def accuracy_chart(column: Sequence[Entry]) -> Chart | None:
@@ -77,34 +78,37 @@ def cost_chart(points: Mapping[str, tuple[float, float]], *, source: str) -> Cha
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """Loss and validation accuracy of one run by epoch."""
+    """Loss and validation score of one run by epoch."""
 
     loss: Sequence[float]
-    accuracy: Sequence[float]  # validation, between 0 and 1
+    scores: Sequence[float]  # validation
     best: int  # the epoch with the retained weights
 
 
-def curve_charts(curves: Mapping[str, LearningCurve], *, caption: str = "") -> list[Chart]:
-    """Return the training loss and the validation accuracy, with the best epoch marked."""
+def curve_charts(
+    curves: Mapping[str, LearningCurve], *, scoring: str = DEFAULT_SCORING.name, caption: str = ""
+) -> list[Chart]:
+    """Return the training loss and the validation score, with the best epoch marked."""
     if not curves:
         return []
-    marks = []
+    title, marks = title_of(scoring), []
+    factor, unit, digits = (100, ", %", 1) if is_share(scoring) else (1, "", 3)
     for name, curve in curves.items():
-        scores = [100 * value for value in curve.accuracy]
+        scores = [factor * value for value in curve.scores]
         line = Mark("line", range(len(scores)), scores, name=name, method=name, points=False)
         marks.append(line)
         if 0 <= curve.best < len(scores):
             best = scores[curve.best]
-            text = (f"{best:.1f} in epoch {curve.best}",) if len(curves) == 1 else ()
+            text = (f"{best:.{digits}f} in epoch {curve.best}",) if len(curves) == 1 else ()
             marks.append(Mark("point", [curve.best], [best], name=name, method=name, labels=text, anchor="right"))
-    accuracy = Chart(
-        "Validation accuracy",
+    chart = Chart(
+        f"Validation {title}",
         marks,
         Axis("epoch"),
-        Axis("validation accuracy, %"),
+        Axis(f"validation {title}{unit}"),
         caption=f"{caption} The dot is the epoch whose weights are retained.".strip(),
     )
-    return [accuracy, _loss_chart(curves, caption)]
+    return [chart, _loss_chart(curves, caption)]
 
 
 def _loss_chart(curves: Mapping[str, LearningCurve], caption: str) -> Chart:

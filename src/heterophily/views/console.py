@@ -1,7 +1,6 @@
 """Terminal output of the commands, as rich tables and text."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -13,7 +12,6 @@ from heterophily.analysis.audit import Audit
 from heterophily.analysis.diagnosis import Diagnosis
 from heterophily.analysis.probes import Probes
 from heterophily.analysis.verdict import NOT_ENOUGH
-from heterophily.core.graph import Graph
 from heterophily.core.spaces import Choice, Space, setting_infos
 from heterophily.core.types import Json, JsonObject, Value
 from heterophily.data.loading import Statistics
@@ -27,8 +25,6 @@ from heterophily.htmp.method import (
     settings_of,
     summary_of,
 )
-from heterophily.training.estimator import NodeClassifier
-from heterophily.training.scoring import score_text, title_of
 
 VERDICT_STYLES = {
     "homophily": "green",
@@ -165,25 +161,6 @@ def audit_view(audit: Audit) -> RenderableType:
     if not audit.findings:
         return Text("no problems found")
     return Group(*(Text(f"• {sentence}") for sentence in audit.findings))
-
-
-def fit_view(fitted: NodeClassifier, graph: Graph, paths: Mapping[str, Path]) -> RenderableType:
-    """Return a summary of a fit: scores, split, epochs, and written files."""
-    run, split = fitted.run_, fitted.split_
-    table = Table.grid(padding=(0, 2))
-    for part, nodes in split.parts.items():
-        found = run.scores.get(part) or {}
-        scores = ", ".join(f"{title_of(name)} {score_text(name, value)}" for name, value in found.items())
-        table.add_row(Text(part, style="dim"), f"{len(nodes):,} nodes", scores)
-    return Group(
-        Text(f"{fitted.method.title or fitted.method.name} on {graph.name}", style="bold"),
-        Padding(table, (0, 0, 0, 1)),
-        Text(
-            f" split: {split.origin}; stopped by {run.stopped} after {run.n_epochs} epochs of "
-            f"{run.milliseconds_per_epoch:.0f} ms, best epoch {run.best_epoch}\n"
-        ),
-        *(Text(f"wrote {path}") for path in paths.values()),
-    )
 
 
 def row_of(model: MethodLike) -> dict[str, Json]:

@@ -4,11 +4,12 @@ import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
 
-from heterophily.core.chart import Axis, Chart, Mark, matrix_chart
+from heterophily.core.chart import Axis, Chart, Mark, Table, matrix_chart
 from heterophily.core.compatibility import observed_compatibility
 from heterophily.core.files import write_atomically
 from heterophily.core.graph import Graph
@@ -16,7 +17,10 @@ from heterophily.core.types import FloatArray, IntArray, JsonObject
 from heterophily.htmp.method import settings_of
 from heterophily.studies.compatibility import estimated_chart, observed_chart
 from heterophily.studies.degrees import degree_groups
+from heterophily.training.decision import RULES, positive_counts
 from heterophily.training.estimator import NodeClassifier
+from heterophily.training.objective import explain_choice
+from heterophily.training.parameters import AUTO
 from heterophily.views.charts import LearningCurve, curve_charts
 from heterophily.views.columns import column_report
 from heterophily.views.matplotlib import save_charts
@@ -35,8 +39,11 @@ def write_results(fitted: NodeClassifier, graph: Graph, folder: Path) -> dict[st
         "compatibility": compatibility_charts(fitted, graph),
         "curve": learning_curves(fitted),
         "confusion": [confusion_chart(fitted, graph)],
+        "reliability": reliability_charts(fitted),
     }
     for name, charts in figures.items():
+        if not charts:
+            continue
         paths[name] = save_charts(charts, folder / f"{name}.png")
     return paths
 
@@ -46,25 +53,35 @@ def write_predictions(fitted: NodeClassifier, graph: Graph, path: Path) -> None:
     names = fitted.class_names_
     ids: Sequence[object] = graph.node_ids or range(graph.n_nodes)
     probabilities = fitted.predict_proba(None if graph is fitted.graph_ else graph)
+    predicted = [names[number] for number in fitted.decide(probabilities).tolist()]
 
     def write(temporary: Path) -> None:
         with temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["id", "predicted", *names])
-            for node, row in zip(ids, probabilities, strict=True):
+            for node, name, row in zip(ids, predicted, probabilities, strict=True):
                 values = (f"{value:.6f}" for value in row)
-                writer.writerow([node, names[int(row.argmax())], *values])
+                writer.writerow([node, name, *values])
 
     write_atomically(path, write)
 
 
 def metrics_of(fitted: NodeClassifier, graph: Graph) -> JsonObject:
-    """Return scores, sizes, and settings of a fit as plain data."""
-    run, split = fitted.run_, fitted.split_
+    """Return alarms, scores, sizes, and settings of a fit as plain data."""
+    run, split, board = fitted.run_, fitted.split_, fitted.leaderboard_
     return {
-        "model": fitted.method.name,
+        "model": AUTO if board else fitted.method.name,
         "graph": graph.name,
+        "alarms": [alarm.to_dict() for alarm in fitted.alarms_],
+        "scoring": {
+            "name": fitted.scoring_.name,
+            "positive": positive_class(fitted),
+            "reason": explain_choice(fitted.scoring, graph, split),
+        },
         "scores": run.scores,
+        "threshold": threshold_facts(fitted, graph),
+        "calibration": None if fitted.calibration_ is None else fitted.calibration_.to_dict(),
+        "leaderboard": None if board is None else board.to_dict(),
         "split": {"origin": split.origin, **{part: len(n) for part, n in split.parts.items()}},
         "best_epoch": run.best_epoch,
         "n_epochs": run.n_epochs,
@@ -76,6 +93,27 @@ def metrics_of(fitted: NodeClassifier, graph: Graph) -> JsonObject:
         "settings": settings_of(fitted.method),
         "compatibility": fitted.compatibility_.tolist(),
         **column_report(graph),
+    }
+
+
+def positive_class(fitted: NodeClassifier) -> str | None:
+    """Return the name of the positive one of two classes."""
+    positive = fitted.scoring_.positive
+    return None if positive is None else fitted.class_names_[positive]
+
+
+def threshold_facts(fitted: NodeClassifier, graph: Graph) -> JsonObject | None:
+    """Return the threshold with its rule, and precision and recall by part, or None without one."""
+    if fitted.threshold_ is None:
+        return None
+    predicted, labels = fitted.decide(fitted.predict_proba()), graph.labels.numpy()
+    parts = {part: nodes[graph.labels[nodes] >= 0].numpy() for part, nodes in fitted.split_.parts.items()}
+    positive = fitted.decision_.positive
+    return {
+        "value": fitted.threshold_,
+        "rule": fitted.threshold if fitted.threshold in RULES else "as requested",
+        "positive": fitted.class_names_[positive],
+        **{part: positive_counts(predicted[n], labels[n], positive) for part, n in parts.items() if len(n)},
     }
 
 
@@ -107,10 +145,44 @@ def compatibility_charts(fitted: NodeClassifier, graph: Graph) -> list[Chart]:
 
 
 def learning_curves(fitted: NodeClassifier) -> list[Chart]:
-    """Return validation accuracy and training loss by epoch."""
-    run = fitted.run_
+    """Return validation score and training loss by epoch; for `auto`, of the candidate with the largest weight."""
+    run, board = fitted.run_, fitted.leaderboard_
     curve = LearningCurve(run.history.loss, run.history.val_scores, run.best_epoch)
-    return curve_charts({fitted.method.name: curve}) if curve.accuracy else []
+    caption = f"Candidate {board.members[0].name}." if board and board.members else ""
+    charts = curve_charts({fitted.method.name: curve}, scoring=run.history.scoring, caption=caption)
+    return charts if curve.scores else []
+
+
+def reliability_charts(fitted: NodeClassifier) -> list[Chart]:
+    """Return the accuracy by the probability of the predicted class, before and after calibration."""
+    calibration = fitted.calibration_
+    if calibration is None:
+        return []
+    shown = {"before calibration": calibration.before}
+    if calibration.after is not None:
+        shown["after calibration"] = calibration.after
+    colors: tuple[int | Literal["accent"], ...] = (1, "accent") if len(shown) > 1 else ("accent",)
+    marks = [Mark("line", [0, 100], [0, 100], color="quiet", style="dashed", points=False)]
+    rows = []
+    for (name, each), color in zip(shown.items(), colors, strict=True):
+        x, y = ([100 * getattr(b, key) for b in each.bins] for key in ("confidence", "accuracy"))
+        sizes = [b.n_nodes for b in each.bins]
+        marks.append(Mark("line", x, y, name=name, color=color))
+        rows += [[name, f"{a:.1f}", f"{b:.1f}", f"{n:,}"] for a, b, n in zip(x, y, sizes, strict=True)]
+    errors = " and ".join(f"{100 * each.error:.1f} % {name}" for name, each in shown.items())
+    low = min(min(b.confidence, b.accuracy) for each in shown.values() for b in each.bins)
+    limits = (max(0.0, 100 * low - 5), 102)
+    return [
+        Chart(
+            "Reliability",
+            marks,
+            Axis("probability of the predicted class, %", limits=limits),
+            Axis("correct predictions, %", limits=limits),
+            caption=f"{calibration.n_nodes:,} {calibration.part} nodes. On the dashed line, probabilities agree with "
+            f"frequencies. The expected calibration error is {errors}.",
+            numbers=Table(["", "probability, %", "correct, %", "nodes"], rows),
+        )
+    ]
 
 
 def scored_charts(fitted: NodeClassifier, graph: Graph) -> list[Chart]:
@@ -127,7 +199,7 @@ def _part(fitted: NodeClassifier, nodes: IntArray) -> str:
 def confusion_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
     """Return the shares of the predicted classes of each true class."""
     nodes = scored_nodes(fitted, graph)
-    counts = confusion(fitted.predict_proba().argmax(axis=1), graph, nodes)
+    counts = confusion(fitted.decide(fitted.predict_proba()), graph, nodes)
     shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
     return matrix_chart(
         shares.tolist(),
@@ -143,7 +215,7 @@ def confusion_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
 
 def degree_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
     """Return the accuracy in fifths of the nodes by degree."""
-    nodes, predicted = scored_nodes(fitted, graph), fitted.predict_proba().argmax(axis=1)
+    nodes, predicted = scored_nodes(fitted, graph), fitted.decide(fitted.predict_proba())
     bars: dict[str, float] = {}
     for group in degree_groups(graph.degrees, torch.from_numpy(np.asarray(nodes))):
         if len(group):
@@ -158,7 +230,7 @@ def degree_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
 
 
 def confidence_chart(fitted: NodeClassifier) -> Chart:
-    """Return how many nodes have which probability of their predicted class."""
+    """Return how many nodes have which probability of their most probable class."""
     highest: FloatArray = fitted.predict_proba().max(axis=1)
     counts, _ = np.histogram(highest, bins=10, range=(0, 1))
     shares = {n: 100 * float(c) / len(highest) for n, c in zip(CONFIDENCE, counts, strict=True)}

@@ -17,6 +17,8 @@ def parse_budget(budget: str | float) -> float:
     >>> parse_budget("30s"), parse_budget("1.5m"), parse_budget(10)
     (30.0, 90.0, 10.0)
     """
+    if isinstance(budget, int | float) and 0 < budget < float("inf"):
+        return float(budget)
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", str(budget))
     seconds = float(match[1]) * SECONDS[match[2]] if match else 0.0
     if not seconds:

@@ -4,15 +4,19 @@ A temperature T divides the logits: softmax(logits / T). It does not change the 
 classes, a bias can be added, which does not change the order of the nodes.
 """
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heterophily.core.types import FloatArray, IntArray
+from heterophily.core.graph import Split
+from heterophily.core.types import FloatArray, IntArray, Json, JsonObject
 
 N_BINS = 10
+N_FOLDS = 5
 PRIOR = 1.0  # weight of the prior log T ~ N(0, 1), in units of one validation node
 MAX_STEPS = 100
 
@@ -82,3 +86,78 @@ def expected_calibration_error(probabilities: FloatArray, labels: IntArray, *, n
     bins = reliability(probabilities, labels, n_bins=n_bins)
     total = sum(each.n_nodes for each in bins)
     return sum(each.n_nodes * abs(each.accuracy - each.confidence) for each in bins) / max(total, 1)
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Expected calibration error and bins of predictions on some nodes."""
+
+    error: float
+    bins: tuple[Bin, ...]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How well probabilities agree with observed frequencies, before and after calibration."""
+
+    part: str  # test, or validation for which each node is calibrated by the other ones
+    n_nodes: int
+    before: Reliability
+    after: Reliability | None = None  # None without calibration
+
+    @property
+    def used(self) -> Reliability:
+        """The reliability of the probabilities that the model predicts."""
+        return self.after or self.before
+
+    def to_dict(self) -> JsonObject:
+        """Return plain data."""
+        return cast("JsonObject", json.loads(json.dumps(asdict(self))))
+
+    @classmethod
+    def from_dict(cls, values: JsonObject) -> "Calibration":
+        """Restore the result of `to_dict`."""
+        before, after = (_reliability_from(values[key]) for key in ("before", "after"))
+        return cls(str(values["part"]), cast("int", values["n_nodes"]), cast("Reliability", before), after)
+
+
+def _reliability_from(values: Json) -> Reliability | None:
+    if not isinstance(values, dict):
+        return None
+    bins = cast("list[dict[str, float]]", values["bins"])
+    return Reliability(cast("float", values["error"]), tuple(Bin(**each) for each in bins))  # type: ignore[arg-type]
+
+
+def measure_calibration(
+    raw: Tensor, calibrated: Tensor | None, labels: Tensor, split: Split, *, has_bias: bool = False
+) -> Calibration | None:
+    """Measure logits (N, K) before and after calibration on the labeled test nodes.
+
+    Without these, each fifth of the validation nodes is calibrated by the other ones. None without any such nodes.
+    """
+    test = split.test[labels[split.test] >= 0]
+    if len(test):
+        after = None if calibrated is None else _reliability(calibrated[test], labels[test])
+        return Calibration("test", len(test), _reliability(raw[test], labels[test]), after)
+    z, truth = raw[split.val], labels[split.val]
+    if len(truth) < N_FOLDS:
+        return None
+    after = None if calibrated is None else _reliability(_cross_fitted(z, truth, has_bias=has_bias), truth)
+    return Calibration("validation", len(truth), _reliability(z, truth), after)
+
+
+def _cross_fitted(logits: Tensor, labels: Tensor, *, has_bias: bool) -> Tensor:
+    order = labels.argsort(stable=True)  # neighbors in this order are in different folds, so folds are stratified
+    result = logits.clone()
+    for fold in range(N_FOLDS):
+        own = torch.zeros(len(labels), dtype=torch.bool)
+        own[order[fold::N_FOLDS]] = True
+        temperature, bias = fit_calibration(logits[~own], labels[~own], has_bias=has_bias)
+        result[own] = logits[own] / temperature + bias
+    return result
+
+
+def _reliability(logits: Tensor, labels: Tensor) -> Reliability:
+    probabilities, truth = logits.double().softmax(dim=1).numpy(), labels.numpy()
+    error = expected_calibration_error(probabilities, truth)
+    return Reliability(error, tuple(reliability(probabilities, truth)))

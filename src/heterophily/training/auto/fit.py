@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
@@ -17,7 +17,7 @@ from heterophily.core.types import Value
 from heterophily.models.building import build_predictor
 from heterophily.models.ensemble import Ensemble, mean_logits, scaled_features, with_features
 from heterophily.training.auto.budget import DEFAULT_BUDGET, Clock, parse_budget
-from heterophily.training.auto.calibration import fit_calibration
+from heterophily.training.auto.calibration import Calibration, fit_calibration, measure_calibration
 from heterophily.training.auto.ensemble import Selection, select_members
 from heterophily.training.auto.leaderboard import Leaderboard, with_weights
 from heterophily.training.auto.portfolio import BATCH_SIZE, LARGE, Candidate, choose_candidates, read_portfolio
@@ -38,6 +38,8 @@ class AutoFit:
     network: Ensemble
     run: TrainingResult
     leaderboard: Leaderboard
+    logits: Tensor  # (N, K) of the calibrated ensemble, on the CPU
+    calibration: Calibration | None
 
 
 def fit_auto(
@@ -75,13 +77,25 @@ def fit_auto(
     selection = select_members(val_logits, labels, scoring, ensemble=ensemble, seed=options.seed)
     members = _members(trained, selection)
     network = _assemble([(candidates[i], trained[i], w, t) for i, w, t in members], shown, scaling, options.seed)
-    logits = _calibrate(network, [trained[i].logits for i, *_ in members], split.val, labels, scoring)
+    outputs = [trained[i].logits for i, *_ in members]
+    raw = mean_logits(outputs, network.weights, torch.ones(len(members)))
+    mean = mean_logits(outputs, network.weights, network.member_temperatures)
+    logits = calibrate(network, mean, split.val, labels, scoring)
     weights = {i: w for i, w, _ in members}
     board = with_weights(board, [weights.get(i, 0.0) for i in range(len(candidates))])
     best = trained[max(members, key=lambda each: each[1])[0]].run
     run = _result(best, logits, graph, split, scoring)
     run = dataclasses.replace(run, seconds=clock.elapsed, stopped=_stopped(board, best))
-    return AutoFit(network, run, dataclasses.replace(board, seconds=clock.elapsed))
+    measured = measure_calibration(raw, logits, graph.labels.cpu(), split, has_bias=may_have_bias(scoring))
+    return AutoFit(network, run, dataclasses.replace(board, seconds=clock.elapsed), logits, measured)
+
+
+def calibrate_network(network: nn.Module, logits: Tensor, labels: Tensor, nodes: Tensor, scoring: Scoring) -> Ensemble:
+    """Return a calibrated predictor that contains a trained one, given the logits (N, K) of the latter."""
+    ensemble = Ensemble([network]).to(logits.device)
+    calibrate(ensemble, logits, nodes, labels[nodes], scoring)
+    place = next(iter(network.state_dict().values())).device
+    return ensemble.to(place).eval()
 
 
 def training_graph(graph: Graph, split: Split, scaling: tuple[Tensor, Tensor]) -> Graph:
@@ -142,14 +156,17 @@ def _assemble(
     return result.eval()
 
 
-def _calibrate(network: Ensemble, logits: Sequence[Tensor], nodes: Tensor, labels: Tensor, scoring: Scoring) -> Tensor:
-    """Calibrate an ensemble on validation nodes. Return its logits, given those of its members."""
-    mean = mean_logits(logits, network.weights, network.member_temperatures)
-    has_bias = scoring.name not in BY_BALANCED_CLASSES
-    temperature, bias = fit_calibration(mean[nodes], labels, has_bias=has_bias)
+def calibrate(network: Ensemble, mean: Tensor, nodes: Tensor, labels: Tensor, scoring: Scoring) -> Tensor:
+    """Calibrate an ensemble on nodes with labels. Return its logits, given the mean of its members, (N, K)."""
+    temperature, bias = fit_calibration(mean[nodes], labels, has_bias=may_have_bias(scoring))
     network.temperature.fill_(temperature)
     network.bias.copy_(bias)
     return mean / temperature + bias
+
+
+def may_have_bias(scoring: Scoring) -> bool:
+    """Return whether calibration may add a bias, which makes fewer nodes belong to rare classes."""
+    return scoring.name not in BY_BALANCED_CLASSES
 
 
 def _result(best: TrainingResult, logits: Tensor, graph: Graph, split: Split, scoring: Scoring) -> TrainingResult:

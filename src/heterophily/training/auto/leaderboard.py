@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from heterophily.core.types import JsonObject
 
@@ -54,6 +55,15 @@ class Leaderboard:
         for row in rows:
             row["score"] = None if math.isnan(row["score"]) else row["score"]
         return {"scoring": self.scoring, "seconds": self.seconds, "stopped": self.stopped, "entries": rows}
+
+    @classmethod
+    def from_dict(cls, values: JsonObject) -> "Leaderboard":
+        """Restore the result of `to_dict`, with the entries in the order of their scores."""
+        rows = cast("list[JsonObject]", values["entries"])
+        known = ({**row, "score": math.nan if row["score"] is None else row["score"]} for row in rows)
+        entries = tuple(Entry(**row) for row in known)  # type: ignore[arg-type]
+        rest = {name: value for name, value in values.items() if name != "entries"}
+        return cls(entries=entries, **rest)  # type: ignore[arg-type]
 
 
 def with_weights(board: Leaderboard, weights: Sequence[float]) -> Leaderboard:

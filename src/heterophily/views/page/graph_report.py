@@ -1,8 +1,11 @@
 """The report of one graph: its diagnosis, and what a model fitted to it gave."""
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from heterophily.analysis.diagnosis import Diagnosis, diagnose
 from heterophily.core.errors import HeterophilyError
@@ -11,11 +14,19 @@ from heterophily.core.types import Value
 from heterophily.htmp.method import settings_of
 from heterophily.models.settings import tuned
 from heterophily.studies.study import CLASSES
+from heterophily.training.auto.display import entry_cells
 from heterophily.training.estimator import NodeClassifier
-from heterophily.training.scoring import score_text, title_of
+from heterophily.training.scoring import find_scoring, score_text, title_of
 from heterophily.views import fit
 from heterophily.views.columns import column_rows
 from heterophily.views.explain import importance_charts, importance_note
+from heterophily.views.fit_console import (
+    calibration_sentence,
+    fit_title,
+    score_columns,
+    scoring_sentence,
+    training_sentence,
+)
 from heterophily.views.page import panels
 from heterophily.views.page.build import Figures, render, write_page
 from heterophily.views.page.commands import settings_words
@@ -55,10 +66,13 @@ def write_fit(fitted: NodeClassifier, graph: Graph, out: Path | str, *, command:
         diagnosis = None
     page = graph_page(
         diagnosis,
-        f"{fitted.method.title or fitted.method.name} on {graph.name}",
+        f"{fit_title(fitted)} on {graph.name}",
         fit_sections(fitted, graph),
         [command],
+        alarms=[alarm.text for alarm in fitted.alarms_],
         scores=score_rows(fitted),
+        scoring=scoring_sentence(fitted, graph),
+        leaderboard=leaderboard_rows(fitted),
         classes=class_rows(fitted, graph),
         settings={name: str(value) for name, value in settings_of(fitted.method).items()},
         facts=_run_facts(fitted),
@@ -73,7 +87,10 @@ def graph_page(
     sections: Sequence[Section],
     commands: Sequence[str],
     *,
+    alarms: Sequence[str] = (),
     scores: Sequence[Sequence[str]] = (),
+    scoring: str = "",
+    leaderboard: Sequence[Sequence[str]] = (),
     classes: Sequence[Sequence[str]] = (),
     settings: Mapping[str, str] | None = None,
     facts: Mapping[str, str] | None = None,
@@ -91,7 +108,10 @@ def graph_page(
         "meters": panels.meters(diagnosis) if diagnosis else [],
         "sections": kept,
         "commands": commands,
+        "alarms": alarms,
         "scores": scores,
+        "scoring": scoring,
+        "leaderboard": leaderboard,
         "classes": classes,
         "settings": settings or {},
         "facts": facts or {},
@@ -106,7 +126,7 @@ def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:
         Section("Held-out nodes", fit.scored_charts(fitted, graph)),
         Section(CLASSES, fit.compatibility_charts(fitted, graph)),
         Section("How training went", fit.learning_curves(fitted)),
-        Section("Predictions of all nodes", [fit.confidence_chart(fitted)]),
+        Section("Can the probabilities be trusted?", [*fit.reliability_charts(fitted), fit.confidence_chart(fitted)]),
         importance_section(fitted, graph),
     ]
 
@@ -120,9 +140,8 @@ def importance_section(fitted: NodeClassifier, graph: Graph) -> Section:
 
 
 def score_rows(fitted: NodeClassifier) -> list[list[str]]:
-    """Part, number of nodes and scores; the first row is the head."""
-    scores = fitted.run_.scores
-    names = list(dict.fromkeys(name for found in scores.values() for name in found or {}))
+    """Part, number of nodes and scores, that of the run first; the first row is the head."""
+    scores, names = fitted.run_.scores, score_columns(fitted)
     rows = [["nodes", "count", *map(title_of, names)]]
     for part, nodes in fitted.split_.parts.items():
         found = scores.get(part) or {}
@@ -131,11 +150,20 @@ def score_rows(fitted: NodeClassifier) -> list[list[str]]:
     return rows
 
 
+def leaderboard_rows(fitted: NodeClassifier) -> list[list[str]]:
+    """Return the candidates of `auto`, best first, with a head; empty for other models."""
+    board = fitted.leaderboard_
+    if board is None:
+        return []
+    head = ["candidate", f"validation {title_of(board.scoring)}", "weight", "epochs", "seconds", "status"]
+    return [head, *(entry_cells(entry, board.scoring) for entry in board.ranked)]
+
+
 def class_rows(fitted: NodeClassifier, graph: Graph) -> list[list[str]]:
     """Return the labeled and predicted nodes of each class and their mean probability, with a head."""
     probabilities = fitted.predict_proba()
-    predicted, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
-    labels = graph.labels.numpy()
+    predicted, labels = fitted.decide(probabilities), graph.labels.numpy()
+    sure = probabilities[np.arange(len(predicted)), predicted]
     rows = [["class", "labeled", "predicted", "of them unlabeled", "mean probability"]]
     for k, name in enumerate(fitted.class_names_):
         own = predicted == k
@@ -157,15 +185,34 @@ def fit_command(
     nodes: Path | str | None = None,
     table_words: Sequence[str] = (),
 ) -> str:
-    """The command that fits the same model again; `auto` becomes the model that was kept."""
-    chosen = fitted.method.name if model == "auto" else model
+    """The command that fits the same model again. The result of `auto` also depends on the speed of the machine."""
     words = ["heterophily", "fit", source, *_table(nodes), *table_words]
-    words += ["--model", chosen, "--seed", str(fitted.run_.seed)]
+    words += ["--model", model, "--seed", str(fitted.run_.seed)]
     words += ["--split", split] if split else []
-    words += ["--class-weight", "balanced"] if fitted.class_weight == "balanced" else []
+    words += _objective(fitted)
+    words += _race(fitted) if fitted.leaderboard_ else []
     words += _batches(fitted)
-    words += settings_words(_changed_settings(fitted))
+    words += settings_words(fitted.settings if fitted.leaderboard_ else _changed_settings(fitted))
     return shlex.join([*words, "--out", str(folder)])
+
+
+def _objective(fitted: NodeClassifier) -> list[str]:
+    """The options that say what to optimize and how to decide."""
+    weight = fitted.class_weight
+    given = {
+        "--scoring": None if fitted.scoring is None else find_scoring(fitted.scoring).name,
+        "--positive": fitted.positive,
+        "--class-weight": json.dumps(dict(weight)) if isinstance(weight, Mapping) else weight,
+        "--threshold": fitted.threshold,
+    }
+    words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    return [*words, "--calibrate"] if fitted.calibrate else words
+
+
+def _race(fitted: NodeClassifier) -> list[str]:
+    words = ["--budget", str(fitted.budget)]
+    words += [] if fitted.ensemble else ["--no-ensemble"]
+    return words if fitted.workers is None else [*words, "--workers", str(fitted.workers)]
 
 
 def _changed_settings(fitted: NodeClassifier) -> dict[str, Value]:
@@ -186,7 +233,10 @@ def _batches(fitted: NodeClassifier) -> list[str]:
 
 def _run_facts(fitted: NodeClassifier) -> dict[str, str]:
     run = fitted.run_
+    if fitted.leaderboard_ is not None:
+        return {"split": fitted.split_.origin, "search": training_sentence(fitted), **_calibration_facts(fitted)}
     return {
+        **_calibration_facts(fitted),
         "split": fitted.split_.origin,
         "epochs": str(run.n_epochs),
         "kept epoch": str(run.best_epoch),
@@ -194,3 +244,9 @@ def _run_facts(fitted: NodeClassifier) -> dict[str, str]:
         "peak memory, MB": f"{run.peak_memory:,.0f}",
         "weights": f"{sum(p.numel() for p in fitted.predictor_.parameters()):,}",
     }
+
+
+def _calibration_facts(fitted: NodeClassifier) -> dict[str, str]:
+    facts = {} if fitted.threshold_ is None else {"threshold": f"{fitted.threshold_:.3g}"}
+    sentence = calibration_sentence(fitted)
+    return {**facts, "calibration error": sentence} if sentence else facts
