@@ -223,6 +223,8 @@ def test_the_largest_of_many_effects_are_found_in_groups():
     assert list(found)[:3] == [17, 400, 999]
     assert sum(sizes) <= 100
     assert rank_items(5, measure, 100).keys() == set(range(5))
+    assert next(iter(rank_items(1000, measure, 20))) == 17
+    assert next(iter(rank_items(64, measure, 20))) == 17
 
 
 def test_log_odds_are_bounded():

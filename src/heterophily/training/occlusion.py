@@ -158,9 +158,18 @@ def rank_items(n_items: int, measure: Callable[[Sequence[IntArray]], FloatArray]
         found += zip(measure(groups).tolist(), groups, strict=True)
         max_groups -= len(groups)
         large = sorted((each for each in found if len(each[1]) > 1), key=lambda each: -abs(each[0]))
-        divided = large[: max(0, min(4, max_groups // 2))]
+        divided = large[: _n_divided(found, max_groups)]
         kept = {id(group) for _, group in divided}
         found = [each for each in found if id(each[1]) not in kept]
         groups = [half for _, group in divided for half in np.array_split(group, 2)]
     ranked = sorted((each for each in found if len(each[1]) == 1), key=lambda each: -abs(each[0]))
     return {int(group[0]): effect for effect, group in ranked}
+
+
+def _n_divided(found: Sequence[tuple[float, IntArray]], n_left: int) -> int:
+    """Return how many groups to divide, so that single items are reached. At least one item is."""
+    sizes = [len(group) for _, group in found]
+    n_steps = int(np.ceil(np.log2(max(sizes))))
+    if n_left < 2:
+        return int(1 not in sizes)
+    return min(4, max(1, n_left // (2 * max(n_steps, 1))))

@@ -33,7 +33,7 @@ from heterophily.views.page.commands import settings_words
 from heterophily.views.page.panels import Section
 
 DEPENDENCE = "What the predictions depend on"
-N_REPEATS, MAX_ITEMS = 3, 20  # of the importances, which would otherwise take most of the time of a report
+N_REPEATS, MAX_ITEMS = 3, 40  # of the importances, which would otherwise take most of the time of a report
 
 
 def write_diagnosis(
