@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
+WEIGHT_PER_PAIR = "has one weight per pair of nodes"  # why a network fits only one graph
+
+
 class Network(GraphModule):
     """A method with its weights: `network(graph)` returns logits (N, K).
 
@@ -48,7 +51,7 @@ class Network(GraphModule):
         self.n_features, self.n_classes = graph.n_features, graph.n_classes
         self.n_nodes = graph.n_nodes
         self.encoder_part = architecture.encoder
-        self.transductive_reason = _transductive_reason(architecture)
+        self.transductive_reason = transductive_reason(architecture)
         self.n_layers = method.n_layers
         if architecture.skip is not None:
             self.n_layers = max(self.n_layers, architecture.skip.min_layers)
@@ -294,6 +297,8 @@ class Network(GraphModule):
                 f"{graph.n_features}; build it for this graph"
             )
         reason = self.transductive_reason
+        if reason and getattr(graph, "n_id", None) is not None:
+            raise HeterophilyError(f"{name} {reason} and accepts no subgraphs of loaders; pass the full graph")
         if reason and (n_nodes := full_graph_of(graph).n_nodes) != self.n_nodes:
             raise HeterophilyError(
                 f"{name} {reason} and was built for {self.n_nodes} nodes, but graph "
@@ -314,11 +319,11 @@ def _drop(x: X, rate: float | None, context: Context) -> X:
     return apply_dropout(x, rate, training=True) if context.training and rate else x
 
 
-def _transductive_reason(architecture: Architecture) -> str:
+def transductive_reason(architecture: Architecture) -> str:
     """Return why a network fits no other set of nodes; empty if it is inductive."""
     channels = architecture.channels
     if architecture.encoder.uses_structure or any(c.input == "nodes" for c in channels):
         return "has one weight per node"
     if any(c.guidance.weight_per_entry for c in channels):
-        return "has one weight per pair of nodes"
+        return WEIGHT_PER_PAIR
     return ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, cast
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from heterophily.core.graph import Features, Graph
 from heterophily.htmp.execution.batch import full_graph_of
@@ -42,6 +43,7 @@ class State(nn.Module):
     update_from: Literal["evaluation", "training"] = "evaluation"  # whose logits `update` receives
     used_in_forward: ClassVar[bool] = True  # False if only losses read the state
     n_virtual: int = 0  # virtual nodes that `add_virtual_nodes` appends
+    has_any_size: bool = False  # whether the network was built for any number of nodes
     recognition: Recognition = "checksum"  # how the training graph is recognized; see `recognize`
 
     def __init__(self) -> None:
@@ -57,6 +59,15 @@ class State(nn.Module):
         copied.__dict__.update(self.__dict__)
         copied.clear_cache()
         return copied.__dict__
+
+    @override
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
+        """Load values, with their number of nodes if the network was built for any number."""
+        for name, buffer in self._buffers.items() if self.has_any_size else ():
+            loaded = state_dict.get(f"{prefix}{name}")
+            if buffer is not None and loaded is not None and loaded.shape[1:] == buffer.shape[1:]:
+                setattr(self, name, buffer.new_empty(loaded.shape))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def clear_cache(self) -> None:
         """Discard what was computed from earlier values."""

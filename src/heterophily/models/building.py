@@ -1,20 +1,37 @@
 """Networks from methods."""
 
 import warnings
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+import torch
+from typing_extensions import override
 
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.graph import Graph
+from heterophily.core.sparse import Pattern
 from heterophily.core.types import Value
 from heterophily.htmp.checks import check_sparse_features, weight_use
 from heterophily.htmp.execution.fold_head import FoldedNetwork, can_fold_head
 from heterophily.htmp.method import Method, complete_architecture, make_method
-from heterophily.htmp.network import Network
+from heterophily.htmp.network import WEIGHT_PER_PAIR, Network, transductive_reason
 from heterophily.models import Model, find_method
 from heterophily.models.boosting import BoostedTrees, Boosting
 
+T = TypeVar("T")
 
-def build(model: Model, graph: Graph, *, preset: str = "published", **settings: Value) -> Network:
-    """Build the network of a method for a graph.
+
+def build(
+    model: Model,
+    graph: Graph | None = None,
+    *,
+    in_features: int | None = None,
+    n_classes: int | None = None,
+    n_nodes: int | None = None,
+    preset: str = "published",
+    **settings: Value,
+) -> Network:
+    """Build the network of a method for a graph, or for sizes.
 
     Parameters
     ----------
@@ -22,6 +39,8 @@ def build(model: Model, graph: Graph, *, preset: str = "published", **settings: 
         Name of a registered method, method class, method, or path of a file that defines one.
     graph
         Graph with features and at least two classes.
+    in_features, n_classes, n_nodes
+        Sizes, if there is no graph yet. Only methods with a weight per node need the number of nodes.
     preset
         `published`, or `reference` for the settings of the reference implementation.
     **settings
@@ -34,22 +53,59 @@ def build(model: Model, graph: Graph, *, preset: str = "published", **settings: 
     Raises
     ------
     HeterophilyError
-        If a setting is unknown or invalid, or the graph does not fit the method.
+        If a setting is unknown or invalid, or the graph or the sizes do not fit the method.
 
     Examples
     --------
     >>> from heterophily import load
     >>> build("gcn", load("digits"), width=32).method.width
     32
+    >>> build("h2gcn", in_features=64, n_classes=10).n_classes
+    10
     """
     method = make_method(find_method(model), settings, preset=preset)
+    sizes = (in_features, n_classes, n_nodes)
+    if graph is None:
+        return _build_for_sizes(method, *sizes)
+    if sizes != (None, None, None):
+        raise HeterophilyError("build needs a graph or sizes, got both; omit in_features, n_classes, and n_nodes")
     _check_sizes(method, graph)
     problem = check_sparse_features(complete_architecture(method)) if graph.is_sparse else ""
     if problem:
         raise HeterophilyError(f"{method.name} cannot be used with {graph.name}: {problem}")
     _report_unused_weights(method, graph)
-    network = FoldedNetwork if can_fold_head(method) else Network
-    return network(method, graph)
+    return _network(method, graph)
+
+
+def _network(method: Method, graph: Graph) -> Network:
+    return (FoldedNetwork if can_fold_head(method) else Network)(method, graph)
+
+
+class SizesOnly(Graph):
+    """A graph of which only the sizes are known. Parts that read its edges raise an error."""
+
+    @override
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
+        raise HeterophilyError(f"{self.name} computes initial weights from the edges of a graph; pass a graph")
+
+
+def _build_for_sizes(method: Method, n_features: int | None, n_classes: int | None, n_nodes: int | None) -> Network:
+    """Build a network without a graph. Without `n_nodes`, states have the number of nodes of the graph they see."""
+    if n_features is None or n_classes is None:
+        raise HeterophilyError("build needs a graph, or in_features and n_classes; pass one of them")
+    reason = transductive_reason(complete_architecture(method))
+    if reason == WEIGHT_PER_PAIR:
+        raise HeterophilyError(f"{method.name} {reason}; pass a graph")
+    if reason and n_nodes is None:
+        raise HeterophilyError(f"{method.name} {reason}; pass n_nodes or a graph")
+    count = 1 if n_nodes is None else n_nodes
+    edges, x = Pattern.from_edges([], [], shape=(count, count)), torch.zeros(1, n_features).expand(count, -1)
+    graph = SizesOnly(edges, x, torch.full((count,), -1), n_classes, name=method.name)
+    _check_sizes(method, graph)
+    network = _network(method, graph)
+    for state in network.states:
+        state.has_any_size = n_nodes is None
+    return network
 
 
 def build_predictor(method: Method, graph: Graph) -> Network | BoostedTrees:

@@ -137,10 +137,10 @@ class CompatibilityState(State):
         )
         self.prototypes = prototypes.to(self.prototypes)
         self.clear_cache()
-        self.is_train_node = torch.zeros_like(self.is_train_node)
+        self.is_train_node = self.is_train_node.new_zeros(graph.n_nodes)
         self.is_train_node[nodes] = True
         self.mark_initialized(graph)
-        self._set_soft_labels(graph, torch.full_like(self.soft_labels, 1 / self.n_virtual))
+        self._set_soft_labels(graph, self.soft_labels.new_full((graph.n_nodes, self.n_virtual), 1 / self.n_virtual))
 
     @override
     def update(self, graph: Graph, logits: Tensor) -> None:
@@ -163,7 +163,19 @@ class CompatibilityState(State):
 
     @override
     def needs_adaptation(self, graph: GraphLike) -> bool:
+        nodes = global_node_ids(graph)
+        if not isinstance(graph, Batch) and nodes is not None:  # the subgraph of a loader
+            self._check_nodes(nodes)
+            return False
         return self._adapted is None and not self.is_training_graph(graph)
+
+    def _check_nodes(self, nodes: Tensor) -> None:
+        n_nodes, last = len(self.soft_labels), int(nodes.max())
+        if last >= n_nodes:
+            raise HeterophilyError(
+                f"n_id must contain node numbers of the training graph, which has {n_nodes} nodes, got {last}; "
+                "pass a subgraph of the training graph, or a Data without n_id"
+            )
 
     @override
     def adapt(self, graph: GraphLike, predict: Callable[[], Tensor]) -> None:
@@ -197,7 +209,7 @@ class CompatibilityState(State):
 
     @override
     def prepare(self, context: Context) -> None:
-        nodes = global_node_ids(context.graph) if isinstance(context.graph, Batch) else None
+        nodes = global_node_ids(context.graph)
         masked = self.sample_masked_nodes(nodes) if context.training else None
         weights = self.prototype_weights(masked, nodes)
         context.carry |= {"masked": masked, "prototype_weights": weights}
