@@ -66,8 +66,12 @@ class _Product(torch.autograd.Function):
         return grad_state, grad_weight
 
 
+def _is_tuned() -> bool:
+    return TUNED and not torch.compiler.is_compiling()
+
+
 def _is_narrow(weight: Tensor) -> bool:
-    return TUNED and weight.shape[1] in NARROW_COLUMNS and weight.device.type == "cpu"
+    return _is_tuned() and weight.shape[1] in NARROW_COLUMNS and weight.device.type == "cpu"
 
 
 def _use_onednn(left: Tensor, right: Tensor) -> bool:
@@ -75,7 +79,7 @@ def _use_onednn(left: Tensor, right: Tensor) -> bool:
     large = left.numel() * right.shape[1] >= MIN_ONEDNN_MULTIPLICATIONS
     # A copy does not pay off for few rows.
     pays = left.shape[0] >= NARROW_COLUMNS.stop or _is_compact(right)
-    return single and large and pays and onednn_is_faster()
+    return single and large and pays and _is_tuned() and onednn_is_faster()
 
 
 def _is_compact(factor: Tensor) -> bool:

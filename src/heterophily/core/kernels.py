@@ -23,6 +23,7 @@ from heterophily.core.machine import CACHED_VALUES
 if TYPE_CHECKING:
     from heterophily.core.sparse import Pattern
 
+HALF = (torch.bfloat16, torch.float16)  # types that the fast kernels do not support
 MIN_VECTOR_COLUMNS = 8  # below, PyTorch's sampled product is a loop, up to ten times slower
 MAX_CACHED_NUMBERS = CACHED_VALUES  # above, a dense factor does not fit into the cache
 SLICE_COLUMNS = 32  # of one slice of such a factor
@@ -34,8 +35,9 @@ MAX_BLOCK_ENTRIES = 2**22  # numbers in a full block of rows (16 MB)
 
 
 def _on_cpu(pattern: "Pattern", tensor: Tensor) -> bool:
-    """Whether the fast kernels apply. They need at least one entry."""
-    return tensor.device.type == "cpu" and pattern.n_entries > 0
+    """Whether the fast kernels apply. They need at least one entry, and cannot be compiled or exported."""
+    is_plain = tensor.dtype in HALF or torch.compiler.is_compiling()
+    return tensor.device.type == "cpu" and pattern.n_entries > 0 and not is_plain
 
 
 def _reads_rows_often(pattern: "Pattern", tensor: Tensor) -> bool:
@@ -157,6 +159,10 @@ def _full_dots(pattern: "Pattern", left: Tensor, right: Tensor) -> Tensor:
 
 def row_maxima(pattern: "Pattern", values: Tensor) -> Tensor:
     """Largest entry of each row: (m,) or (m, H) give (N,) or (N, H). Empty rows are undefined."""
+    if torch.compiler.is_compiling():
+        lowest = values.new_full((pattern.shape[0], *values.shape[1:]), -torch.inf)
+        rows = pattern.rows.long().view(-1, *[1] * (values.dim() - 1)).expand_as(values)
+        return lowest.scatter_reduce(0, rows, values, "amax")
     if not _reads_rows_often(pattern, values):
         return torch.segment_reduce(values, "max", offsets=pattern.indptr.long(), axis=0)
     filled = pattern.degrees > 0

@@ -110,7 +110,8 @@ def _as_double(features: Features, *, binary: bool) -> Rows:
             stored.data = (stored.data != 0).astype(np.float64)
             stored.eliminate_zeros()
         return stored
-    x = features.detach().cpu().numpy()
+    values = features.detach().cpu()
+    x = (values.float() if values.dtype in (torch.bfloat16, torch.float16) else values).numpy()
     return (x != 0).astype(np.float64) if binary else x.astype(np.float64)
 
 

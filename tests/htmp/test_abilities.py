@@ -1,0 +1,149 @@
+"""What every method can do in PyTorch, and the table of docs/pytorch.md, which this file prints.
+
+Run `python tests/htmp/test_abilities.py` to print the table.
+"""
+
+import copy
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from heterophily import Graph, HeterophilyError, build
+from heterophily.htmp.execution.fixed import FixedGraph
+from heterophily.models import NETWORKS
+
+N, F, K = 30, 12, 3
+TRAIN = torch.arange(15)
+PAGE = Path(__file__).parents[2] / "docs" / "pytorch.md"
+ABILITIES = ("gradient to x", "double", "bfloat16", "copy", "subgraph", "no graph", "unlabeled", "export")
+REASONS = {  # why a method does not have an ability
+    ("glognn", "bfloat16"): '"cholesky_cpu" not implemented',
+    ("hog-gcn", "bfloat16"): "Got unsupported ScalarType BFloat16",
+    ("ggcn", "export"): "data-dependent",
+    ("cmgnn", "export"): "its states belong to a training graph",
+    ("hog-gcn", "export"): "its states belong to a training graph",
+    ("trio", "no graph"): "computes initial weights from the edges of a graph",
+    ("hog-gcn", "no graph"): "has one weight per pair of nodes",
+    ("glognn", "subgraph"): "accepts no subgraphs of loaders",
+    ("hog-gcn", "subgraph"): "accepts no subgraphs of loaders",
+    ("linkx", "subgraph"): "accepts no subgraphs of loaders",
+}
+
+
+class Subgraph(dict):
+    """What a network reads of the Data of a loader."""
+
+    __getattr__ = dict.get
+
+
+def tensors():
+    rng = np.random.default_rng(0)
+    x = torch.tensor(rng.random((N, F)) * (rng.random((N, F)) < 0.6), dtype=torch.float32)
+    return x, torch.tensor(rng.integers(N - 1, size=(2, 70)))
+
+
+def make(name):
+    """Return an initialized network in evaluation mode, and its graph."""
+    x, edge_index = tensors()
+    graph = Graph.from_edges(edge_index.T, x, labels=np.arange(N) % K)
+    torch.manual_seed(0)
+    network = build(name, graph).eval()
+    network.initialize_states(graph, TRAIN)
+    return network, graph
+
+
+def check(ability, name):
+    """Raise an error if a method does not have an ability, or computes a wrong number."""
+    network, graph = make(name)
+    x, edge_index = tensors()
+    expected = network(graph).detach()
+    if ability == "gradient to x":
+        x.requires_grad_()
+        (network(x, edge_index) * torch.randn(N, K)).sum().backward()
+        assert x.grad.isfinite().all()
+        assert x.grad.any()
+    elif ability in ("double", "bfloat16"):
+        dtype = getattr(torch, ability.replace("double", "float64"))
+        if not network.states:  # rounded features make another graph than the training graph
+            expected = network(x.to(dtype).float(), edge_index).detach()
+        converted = network.to(dtype)
+        logits = converted(x.to(dtype), edge_index)
+        assert logits.dtype == dtype
+        converted.loss(logits, graph, TRAIN).backward()
+        tolerance = 1e-5 if ability == "double" else 0.05 * float(expected.abs().max())
+        torch.testing.assert_close(logits.detach().float(), expected, rtol=1e-4, atol=tolerance)
+        assert torch.get_default_dtype() == torch.float32
+    elif ability == "copy":
+        copied = copy.deepcopy(network)
+        assert torch.equal(copied(graph), expected)
+        other = make(name)[0]
+        other.load_state_dict(network.state_dict())
+        assert torch.equal(other(graph), expected)
+    elif ability == "subgraph":
+        check_subgraph(network, x, edge_index, expected)
+    elif ability == "no graph":
+        n_nodes = N if network.transductive_reason else None
+        torch.manual_seed(0)
+        other = build(name, in_features=F, n_classes=K, n_nodes=n_nodes).eval()
+        other.initialize_states(graph, TRAIN)
+        assert torch.equal(other(graph), expected)
+    elif ability == "unlabeled":
+        unlabeled = graph.replace(labels=torch.full((N,), -1), n_classes=1)
+        assert torch.equal(network(unlabeled), expected)
+    elif ability == "export":
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            exported = torch.export.export(FixedGraph(network, graph), (x,), strict=False).module()
+            torch.testing.assert_close(exported(x), expected, rtol=1e-4, atol=1e-5)
+
+
+def check_subgraph(network, x, edge_index, expected):
+    """A subgraph of all nodes in another order has the same logits; classes of a state follow `n_id`."""
+    order = torch.randperm(N, generator=torch.Generator().manual_seed(0))
+    place = order.argsort()
+    data = Subgraph(x=x[order], edge_index=place[edge_index], n_id=order, batch_size=5)
+    if network.method.name in ("wrgnn", "simp-gcn"):
+        assert network(data).isfinite().all()  # the order of nodes decides between equal candidates
+        return
+    torch.testing.assert_close(network(data), expected[order], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ability", ABILITIES)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_method_has_an_ability_or_says_why_not(name, ability):
+    reason = REASONS.get((name, ability))
+    if reason is None:
+        check(ability, name)
+        return
+    with pytest.raises(Exception, match=reason) as caught:
+        check(ability, name)
+    assert isinstance(caught.value, HeterophilyError | NotImplementedError | TypeError | RuntimeError)
+
+
+@pytest.mark.parametrize("name", ["gcn", "cmgnn"])
+def test_a_compiled_network_computes_the_same(name):
+    network, graph = make(name)
+    expected = network(graph).detach()
+    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.testing.assert_close(torch.compile(network, backend="eager")(graph).detach(), expected)
+
+
+def table():
+    lines = ["| method | " + " | ".join(ABILITIES) + " |", "|---|" + ":---:|" * len(ABILITIES)]
+    for name in NETWORKS:
+        cells = ("–" if (name, ability) in REASONS else "yes" for ability in ABILITIES)
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def test_the_page_has_the_table():
+    assert table() in PAGE.read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    print(table())
