@@ -18,8 +18,21 @@ from heterophily.models import NETWORKS
 N, F, K = 30, 12, 3
 TRAIN = torch.arange(15)
 PAGE = Path(__file__).parents[2] / "docs" / "pytorch.md"
-ABILITIES = ("gradient to x", "double", "bfloat16", "copy", "subgraph", "no graph", "unlabeled", "export")
+ABILITIES = (
+    "gradient to x",
+    "gradient to weights",
+    "double",
+    "bfloat16",
+    "copy",
+    "subgraph",
+    "no graph",
+    "unlabeled",
+    "export",
+)
 REASONS = {  # why a method does not have an ability
+    ("mlp", "gradient to weights"): "does not use the weights",
+    ("geom-gcn", "gradient to weights"): "does not use the weights",
+    ("hog-gcn", "gradient to weights"): "does not use the weights",
     ("glognn", "bfloat16"): '"cholesky_cpu" not implemented',
     ("hog-gcn", "bfloat16"): "Got unsupported ScalarType BFloat16",
     ("ggcn", "export"): "data-dependent",
@@ -61,10 +74,12 @@ def check(ability, name):
     x, edge_index = tensors()
     expected = network(graph).detach()
     if ability == "gradient to x":
-        x.requires_grad_()
+        x = (x / 2).requires_grad_()  # not the features of the training graph
         (network(x, edge_index) * torch.randn(N, K)).sum().backward()
         assert x.grad.isfinite().all()
         assert x.grad.any()
+    elif ability == "gradient to weights":
+        check_weights(network, x, edge_index)
     elif ability in ("double", "bfloat16"):
         dtype = getattr(torch, ability.replace("double", "float64"))
         if not network.states:  # rounded features make another graph than the training graph
@@ -98,6 +113,20 @@ def check(ability, name):
             warnings.simplefilter("ignore")
             exported = torch.export.export(FixedGraph(network, graph), (x,), strict=False).module()
             torch.testing.assert_close(exported(x), expected, rtol=1e-4, atol=1e-5)
+
+
+def check_weights(network, x, edge_index):
+    """Weights of tensors are those of a graph, weights of 1 change nothing, and gradients reach them."""
+    weights = torch.linspace(0.2, 2, edge_index.shape[1]).requires_grad_()
+    weighted = Graph.from_edges(edge_index.T, x, weights=weights.detach(), labels=np.arange(N) % K)
+    torch.testing.assert_close(network(x, edge_index, weights), network(weighted))
+    for _ in range(2):
+        weights.grad = None
+        (network(x, edge_index, weights) * torch.randn(N, K)).sum().backward()
+        if weights.grad is None:
+            raise HeterophilyError(f"{network.method.name} does not use the weights")
+        assert weights.grad.isfinite().all()
+        assert weights.grad.any()
 
 
 def check_subgraph(network, x, edge_index, expected):

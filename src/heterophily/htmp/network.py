@@ -19,7 +19,7 @@ from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import SingleChannel
 from heterophily.htmp.encoder import RawFeatures, normalize_rows
 from heterophily.htmp.execution.batch import Batch, full_graph_of
-from heterophily.htmp.execution.inputs import graph_of_data, labels_of_data
+from heterophily.htmp.execution.inputs import graph_of_data, labels_of_data, without_gradients
 from heterophily.htmp.layer import Layer
 from heterophily.htmp.losses import classification
 from heterophily.htmp.method import Method, complete_architecture
@@ -119,7 +119,7 @@ class Network(GraphModule):
         adapted = [state for state in unknown if state.needs_adaptation(graph)]
         try:
             for state in adapted:
-                state.adapt(graph, lambda: self._evaluate(graph))
+                state.adapt(graph, lambda: self._evaluate(without_gradients(graph)))
             context = self.open(graph)
         finally:
             for state in adapted:

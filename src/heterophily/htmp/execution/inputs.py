@@ -16,6 +16,7 @@ from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.core.validation import check_edges, edge_array, feature_matrix, label_vector
 from heterophily.core.weights import find_entries
+from heterophily.htmp.parts import GraphLike
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -139,6 +140,20 @@ def check_data(data: "Data") -> None:
             )
 
 
+def without_gradients(graph: GraphLike) -> GraphLike:
+    """Return a graph without gradients, whose cached results are not those of the graph."""
+    if not isinstance(graph, InputGraph) or not _needs_gradients(graph):
+        return graph
+    weights = None if graph.weights is None else graph.weights.detach()
+    x = graph.features
+    features = x.pattern * x.values.detach() if isinstance(x, Matrix) else x.detach()
+    return Graph._from_validated({**graph._fields, "features": features, "weights": weights})
+
+
+def _needs_gradients(graph: Graph) -> bool:
+    return any(part is not None and part.requires_grad for part in (_values(graph), graph.weights))
+
+
 def graph_of_data(data: "Graph | Data") -> Graph:
     """Return a `Graph` itself, or the graph of a PyG `Data`."""
     if isinstance(data, Graph):
@@ -172,12 +187,9 @@ def _equal(old: Tensor | None, new: Tensor | None) -> bool:
 def _share(last: InputGraph, graph: InputGraph, *, everything: bool) -> None:
     """Give a graph with the same edges what was computed for the last one."""
     shared = ["symmetric"]
-    has_gradients = any(part is not None and part.requires_grad for part in (_values(graph), graph.weights))
     if everything:
         shared.append("structure_checksum")
-        if not has_gradients and not any(
-            part is not None and part.requires_grad for part in (_values(last), last.weights)
-        ):
+        if not _needs_gradients(graph) and not _needs_gradients(last):
             shared.append("_cache")
     graph.__dict__.update({key: last.__dict__[key] for key in shared if key in last.__dict__})
 

@@ -209,7 +209,9 @@ class CompatibilityState(State):
 
     @override
     def prepare(self, context: Context) -> None:
-        nodes = global_node_ids(context.graph)
+        graph = context.graph
+        is_part = isinstance(graph, Batch) or getattr(graph, "n_id", None) is not None
+        nodes = global_node_ids(graph) if is_part else None
         masked = self.sample_masked_nodes(nodes) if context.training else None
         weights = self.prototype_weights(masked, nodes)
         context.carry |= {"masked": masked, "prototype_weights": weights}
