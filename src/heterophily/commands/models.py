@@ -45,9 +45,10 @@ def models(
     as_json: Json = False,
 ) -> None:
     """List all methods with their neighborhoods, guidance, COMBINE, and FUSE."""
-    from heterophily.models import REGISTRY, find_method
+    from heterophily.models import REGISTRY, find_method, load_installed_methods
     from heterophily.views.console import console, model_table, row_of
 
+    load_installed_methods()
     for file in files or ():
         find_method(file)
     if as_json:

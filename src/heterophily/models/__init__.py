@@ -1,16 +1,18 @@
 """The registry: one method per name, in the order of the paper's table.
 
 A model is given by the name of a registered method, by a method class, by a method, or by the path of a
-Python file that defines exactly one method.
+Python file that defines exactly one method. Installed packages add methods by entry points.
 """
 
 import runpy
 import traceback
+import warnings
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TypeVar
 
-from heterophily.core.errors import HeterophilyError, unknown_name
+from heterophily.core.errors import HeterophilyError, HeterophilyWarning, unknown_name
 from heterophily.htmp.method import CustomMethod, Method, MethodLike
 from heterophily.models.acm_gcn import ACMGCN
 from heterophily.models.appnp import APPNP
@@ -64,6 +66,7 @@ OTHERS: tuple[type[Method], ...] = (Trio, Boosting, DirGCN, DirSAGE, DirGAT)  # 
 
 Registered = type[Method] | CustomMethod
 Model = str | Path | MethodLike
+ENTRY_POINTS = "heterophily.methods"  # group of the entry points of other packages
 R = TypeVar("R", bound=type[Method] | CustomMethod)
 
 BUILT_IN = {method.name: method for method in (*PUBLISHED, *CLASSICS, *OTHERS)}
@@ -109,8 +112,28 @@ def find_method(model: Model) -> MethodLike:
     if str(model).endswith(".py"):
         return _method_in_file(Path(model))
     if str(model) not in REGISTRY:
+        load_installed_methods()
+    if str(model) not in REGISTRY:
         raise unknown_name("model", str(model), REGISTRY)
     return REGISTRY[str(model)]
+
+
+def load_installed_methods() -> None:
+    """Register the methods of installed packages: entry points of the group `heterophily.methods`.
+
+    A package that cannot be loaded, or whose method has the name of another one, is skipped with a warning.
+    """
+    for entry in entry_points(group=ENTRY_POINTS):
+        if entry.name in REGISTRY:
+            continue
+        try:
+            method = entry.load()
+            if not _is_method(method) or method.name != entry.name:
+                raise HeterophilyError(f"{entry.value} must be a method with the name {entry.name!r}")
+            register(method)
+        except Exception as error:  # any error of a third-party package
+            reason = f"{type(error).__name__}: {error}"
+            warnings.warn(f"the installed model {entry.name!r} cannot be loaded: {reason}", HeterophilyWarning, 2)
 
 
 def _method_in_file(path: Path) -> Registered:
@@ -132,10 +155,12 @@ def _load_method(path: Path, _modified: int) -> Registered:
     return methods[0]  # type: ignore[return-value]
 
 
+def _is_method(value: object) -> bool:
+    return isinstance(value, CustomMethod) or (isinstance(value, type) and issubclass(value, Method))
+
+
 def _is_defined_in(value: object, names: dict[str, object]) -> bool:
-    if isinstance(value, type) and issubclass(value, Method):
-        return value.__module__ == names["__name__"]
-    return isinstance(value, CustomMethod)
+    return _is_method(value) and (not isinstance(value, type) or value.__module__ == names["__name__"])
 
 
 def _run(path: Path) -> dict[str, object]:
