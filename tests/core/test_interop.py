@@ -151,3 +151,15 @@ def test_scipy_values_are_weights_and_stored_zeros_are_no_edges(kind):
 def test_a_scipy_adjacency_must_be_square():
     with pytest.raises(HeterophilyError, match=r"must be square, got \(2, 3\)"):
         Graph.from_scipy(sp.csr_array((2, 3)))
+
+
+@pytest.mark.parametrize("stored_sparse", [False, True])
+def test_pyg_features_are_dense_or_sparse_as_asked(stored_sparse):
+    pytest.importorskip("torch_geometric")
+    x = torch.tensor(X)
+    graph = Graph.from_edges([(0, 1)], x.to_sparse() if stored_sparse else x)
+    assert graph.to_pyg().x.is_sparse == stored_sparse
+    for sparse in (False, True):
+        found = graph.to_pyg(sparse=sparse).x
+        assert found.is_sparse == sparse
+        assert torch.equal(found.to_dense(), x)

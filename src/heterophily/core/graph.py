@@ -287,11 +287,14 @@ class Graph(Constructors):
         sizes = f"{self.n_nodes} nodes, {self.n_edges} {kind} as stored"
         return f"Graph({sizes}, {self.n_features} features, {self.n_classes} classes)"
 
-    def to_pyg(self) -> "Data":
-        """Convert to a PyTorch Geometric `Data`. Splits become masks of shape (N, S)."""
+    def to_pyg(self, *, sparse: bool | None = None) -> "Data":
+        """Convert to a PyTorch Geometric `Data`. Splits become masks of shape (N, S).
+
+        The features `x` are a sparse tensor (COO) or a dense one: by default as the graph stores them, see `is_sparse`.
+        """
         from heterophily.core.interop import to_pyg
 
-        return to_pyg(self)
+        return to_pyg(self, sparse=sparse)
 
     def to_networkx(self) -> "nx.DiGraph[Hashable]":
         """Convert to a NetworkX graph with node attributes `x` and `label` and edge attribute `weight`."""

@@ -59,13 +59,13 @@ def _warn(message: str) -> None:
     warnings.warn(message, HeterophilyWarning, stacklevel=5)
 
 
-def to_pyg(graph: Graph) -> "Data":
-    """Convert to a PyTorch Geometric `Data`. Splits become masks of shape (N, S)."""
+def to_pyg(graph: Graph, *, sparse: bool | None = None) -> "Data":
+    """Convert to a PyTorch Geometric `Data` with sparse or dense `x`. Splits become masks of shape (N, S)."""
     from torch_geometric.data import Data
 
     adjacency = graph.adjacency
     data = Data(
-        x=_pyg_features(graph),
+        x=_pyg_features(graph, sparse=graph.is_sparse if sparse is None else sparse),
         edge_index=torch.stack([adjacency.rows.long(), adjacency.indices.long()]),
         y=graph.labels.clone(),
         num_nodes=graph.n_nodes,
@@ -78,9 +78,11 @@ def to_pyg(graph: Graph) -> "Data":
     return data
 
 
-def _pyg_features(graph: Graph) -> Tensor:
+def _pyg_features(graph: Graph, *, sparse: bool) -> Tensor:
     if not isinstance(graph.features, Matrix):
-        return graph.features.clone()
+        return graph.features.to_sparse() if sparse else graph.features.clone()
+    if not sparse:
+        return graph.features.to_dense()
     matrix = graph.features
     entries = torch.stack([matrix.pattern.rows.long(), matrix.pattern.indices.long()])
     return torch.sparse_coo_tensor(
