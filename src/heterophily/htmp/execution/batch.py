@@ -144,6 +144,8 @@ class Batch:
         found = self.full_graph.degrees.index_select(0, self.nodes)
         return pad(found.to(self.labels.device), self.n_virtual)
 
+    symmetric_weights = symmetric
+
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return a sampled neighborhood, or a value of this batch that is computed once."""
         if key not in self._cache:
