@@ -108,6 +108,18 @@ def test_a_missing_label_is_unknown(read):
     assert graph.class_names == ("cat", "dog")
 
 
+def test_tables_with_the_usual_names_are_named_after_their_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "market"
+    folder.mkdir()
+    write(folder / "edges.csv", EDGES)
+    (folder / "nodes.csv").write_text("id\n007\n7\nb\n")
+    monkeypatch.chdir(folder)
+    assert Graph.from_files("edges.csv").name == "market"
+    assert Graph.from_files("edges.csv", nodes="nodes.csv").name == "market"
+    (folder / "edges.csv").rename(folder / "calls.csv")
+    assert Graph.from_files("calls.csv").name == "calls"
+
+
 def test_numeric_classes_stand_in_numeric_order_before_names():
     numbers, names = encode_classes(["10", "b", "2", None, "a", "2"])
     assert names == ["2", "10", "a", "b"]

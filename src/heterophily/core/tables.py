@@ -28,13 +28,14 @@ def read_tables(
     edges: Path, nodes: Path | None = None, *, roles: Roles | None = None, encoder: FeatureEncoder | None = None
 ) -> Graph:
     """Create a graph from an edge table and an optional node table."""
-    name = edges.stem if nodes is None else nodes.parent.name if nodes.stem == "nodes" else nodes.stem
+    table = edges if nodes is None else nodes
+    name = table.resolve().parent.name if table.stem in ("nodes", "edges") else table.stem
     return graph_from_frames(
         None if nodes is None else read_table(nodes),
         read_table(edges),
         roles or Roles(),
         encoder=encoder,
-        name="graph" if nodes is None else name,
+        name=name or "graph",
         table_names=(str(nodes), str(edges)),
     )
 
