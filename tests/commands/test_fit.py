@@ -56,8 +56,7 @@ def test_fit_writes_the_model_predictions_metrics_and_figures(market, tmp_path, 
     quick = ("--model", "cmgnn", "--set", "max_epochs=8", "--set", "width=8")
     code, out, err = run(monkeypatch, capsys, "fit", market, "--out", tmp_path, *quick)
     assert code == 0
-    assert "is directed" in err
-    assert err.count("\n") == 1
+    assert not err
     assert "CMGNN on" in out
     assert out.count("cmgnn uses each edge in both directions") == 1
     assert {p.name for p in tmp_path.iterdir()} == {

@@ -73,7 +73,7 @@ def test_a_list_without_names_is_an_error(text):
     ("parse", "text", "problem"),
     [
         (parse_numbers, "a,1", "expected comma-separated numbers such as 0.1,0.5, got 'a,1'"),
-        (parse_neighbors, "few", "comma-separated integers such as 10,5, or all, got 'few'"),
+        (parse_neighbors, "few", "--neighbors must be positive integers such as 10,5, or all, got 'few'"),
         (parse_settings, ["width"], "must have the form name=value, got 'width'"),
     ],
 )

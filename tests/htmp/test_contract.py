@@ -182,7 +182,7 @@ def test_an_unknown_setting_is_refused_with_a_hint():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"width": 0}, "width must be at least 1, got 0"),
+        ({"width": 0}, "width must be at least 1 and at most 1048576, got 0"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1"),
         ({"norm": "group"}, "norm must be one of none, batch, layer"),
         ({"preset": "other"}, 'unknown preset "other"'),

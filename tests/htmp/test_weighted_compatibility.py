@@ -8,7 +8,7 @@ from heterophily import Graph, NodeClassifier, Split, build
 from heterophily.core.compatibility import observed_compatibility
 from heterophily.htmp.network import Network
 from heterophily.htmp.weighted_compatibility import weighted_compatibilities
-from heterophily.models import REGISTRY
+from heterophily.models import NETWORKS
 
 N, K = 60, 3
 TRAIN = torch.arange(30)
@@ -48,7 +48,7 @@ def test_prototypes_send_messages_of_their_class(graph):
     torch.testing.assert_close(found.sum(dim=1), torch.ones(K, dtype=torch.double), atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@pytest.mark.parametrize("name", sorted(NETWORKS))
 def test_every_network_has_matrices(name, graph):
     network = network_of(name, graph, **({"n_chunks": 4} if name == "ordered-gnn" else {}))
     if not isinstance(network, Network):

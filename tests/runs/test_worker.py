@@ -191,7 +191,9 @@ def test_a_failure_without_checkpoint_is_not_tried_twice(planned, raising, tmp_p
     assert calls == [1]
 
 
-EARLY, LATE = "2020-01-01T00:00:00.000+00:00", "2999-01-01T00:00:00.000+00:00"
+EARLY, FUTURE = "2020-01-01T00:00:00.000+00:00", "2999-01-01T00:00:00.000+00:00"
+LATE = "now"  # after the command has started
+RUN = {"scores": {"test": {"accuracy": 0.5}}}
 
 
 @pytest.mark.parametrize(
@@ -207,13 +209,16 @@ EARLY, LATE = "2020-01-01T00:00:00.000+00:00", "2999-01-01T00:00:00.000+00:00"
         ("killed", EARLY, True, False),
         ("killed", LATE, False, True),
         ("error", LATE, True, True),
+        ("killed", FUTURE, False, False),  # the clock was wrong
     ],
 )
 def test_which_cells_are_run_again(planned, terms, tmp_path, status, finished, retry, stays):
     (cell,) = planned("gcn")
-    record = dataclasses.replace(cell.empty_record, status=status, finished=finished)
+    options, finished = terms(retry=retry), now() if finished == LATE else finished
+    run = RUN if status == "done" else {}
+    record = dataclasses.replace(cell.empty_record, status=status, finished=finished, run=run)
     path = write_record(tmp_path, record)
-    assert Store(tmp_path).find_finished(cell, terms(retry=retry)) == (record if stays else None)
+    assert Store(tmp_path).find_finished(cell, options) == (record if stays else None)
     path.unlink()
     assert Store(tmp_path).find_finished(cell, terms(retry=retry)) is None
 
@@ -252,7 +257,7 @@ def test_writing_gives_up_at_last(planned, tmp_path):
 
 
 def stored_by_older_code(cell, **fields):
-    blank = cell.empty_record
+    blank = dataclasses.replace(cell.empty_record, run=RUN)
     key = digest(["older", blank.checksum, cell.nodes, blank.seed, blank.version])
     return dataclasses.replace(blank, recipe="older", key=key, finished=EARLY, **fields)
 
@@ -274,13 +279,15 @@ def test_only_its_key_identifies_a_record_of_another_method(planned, method_file
     (cell,) = planned(method_file("mine"))
     write_record(tmp_path, stored_by_older_code(cell))
     assert Store(tmp_path).find_finished(cell, terms()) is None
-    write_record(tmp_path, cell.empty_record)
-    assert Store(tmp_path).find_finished(cell, terms()) == cell.empty_record
+    record = dataclasses.replace(cell.empty_record, run=RUN)
+    write_record(tmp_path, record)
+    assert Store(tmp_path).find_finished(cell, terms()) == record
 
 
 def test_a_new_record_replaces_one_of_older_code(planned, terms, tmp_path):
     (cell,) = planned("gcn")
     old = write_record(tmp_path, stored_by_older_code(cell, status="error"))
-    Store(tmp_path).write(cell, cell.empty_record)
+    record = dataclasses.replace(cell.empty_record, run=RUN)
+    Store(tmp_path).write(cell, record)
     assert not old.exists()
-    assert Store(tmp_path).find_finished(cell, terms()) == cell.empty_record
+    assert Store(tmp_path).find_finished(cell, terms()) == record

@@ -93,12 +93,12 @@ def test_the_histogram_has_every_node_of_the_two_classes(graph, run):
 
 
 def test_the_two_largest_classes_are_drawn_unless_told(graph, run):
-    larger = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4)], labels=[2, 0, 2, 1, 1])
+    larger = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4)], np.eye(5), labels=[2, 0, 2, 1, 1])
     assert unique_values(run(overlap.STUDY, larger).tables["histogram"], "node_class") == ["1", "2"]
     with pytest.raises(HeterophilyError, match='unknown class of zoo "dog"'):
         run(overlap.STUDY, graph, classes=("cat", "dog"))
     with pytest.raises(HeterophilyError, match="no edges to labeled nodes"):
-        run(overlap.STUDY, Graph.from_edges([], labels=[0, 1], n_nodes=2))
+        run(overlap.STUDY, Graph.from_edges([], np.eye(2), labels=[0, 1]))
 
 
 def test_rows_of_other_graphs_stay_and_figures_are_drawn_from_them(graph, tmp_path, run):

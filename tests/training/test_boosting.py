@@ -126,7 +126,7 @@ def test_other_graphs_are_predicted_without_positions_and_labels(graph):
     assert same.mean() > 0.95  # a sum in another order may be on the other side of a threshold
     unlabeled = moved.replace(labels=torch.full((N,), -1))
     np.testing.assert_array_equal(model.predict_proba(moved), model.predict_proba(unlabeled))
-    with pytest.raises(HeterophilyError, match="was trained with 3 features, but"):
+    with pytest.raises(HeterophilyError, match="was fitted with 3 features, but"):
         model.predict(graph.replace(features=torch.ones(N, 2)))
 
 
