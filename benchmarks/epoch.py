@@ -62,7 +62,7 @@ MAX_SECONDS = 20  # time limit for the alternating measurements of one ratio
 
 def main() -> None:
     """Print one Markdown table per dataset."""
-    from heterophily.bench.plan import MODELS
+    from heterophily.benchmark.plan import MODELS
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graphs", nargs="*", default=GRAPHS)

@@ -13,7 +13,7 @@ TIERS = (
     ("models",),
     ("training",),
     ("runs",),
-    ("analysis", "bench", "search", "studies"),
+    ("analysis", "benchmark", "tuning", "studies"),
     ("views",),
     ("commands",),
 )

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from heterophily.bench.plan import MODELS, plan
+from heterophily.benchmark.plan import MODELS, plan
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.identity import identity_of
 from heterophily.htmp.method import make_method

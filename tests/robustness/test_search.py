@@ -13,11 +13,11 @@ import pytest
 import torch
 
 from heterophily import HeterophilyError
-from heterophily.bench.plan import plan
+from heterophily.benchmark.plan import plan
 from heterophily.runs.execute import run_jobs
 from heterophily.runs.record import read_records
-from heterophily.search import search
-from heterophily.search.study import open_study
+from heterophily.tuning import search
+from heterophily.tuning.study import open_study
 from tests.robustness.inputs import small_graph
 
 FAST = {"max_epochs": 2, "patience": 2}
@@ -124,7 +124,7 @@ def test_finding_07_wrong_options_of_fit_are_a_sentence(run, source, tmp_path, w
 
 KILLED = """
 import sys
-from heterophily.search import search
+from heterophily.tuning import search
 from heterophily.training import trainer
 from tests.robustness.inputs import small_graph
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from heterophily import Graph
-from heterophily.bench.plan import plan
+from heterophily.benchmark.plan import plan
 from heterophily.models import REGISTRY
 from heterophily.runs.execute import run_jobs
 from heterophily.runs.job import RunOptions, now

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heterophily.bench import plan
+from heterophily.benchmark import plan
 from heterophily.commands.main import main
 from heterophily.data.loading import load
 from heterophily.runs import execute as module

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from heterophily import HeterophilyError
-from heterophily.bench.plan import plan
+from heterophily.benchmark.plan import plan
 from heterophily.data.loading import load
 from heterophily.runs import execute as module
 from heterophily.runs.engines import Engine

@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 
 from heterophily import HeterophilyError, Split
-from heterophily.bench.plan import DATASETS, MODELS, plan
+from heterophily.benchmark.plan import DATASETS, MODELS, plan
 from heterophily.commands.options import parse_names
 from heterophily.core.spaces import Choice
 from heterophily.data import published as paper
@@ -231,7 +231,7 @@ def test_split_seed_and_version_are_in_the_key(key, graph, monkeypatch):
 
 def test_the_key_is_the_same_in_another_process(graph, source):
     code = (
-        "import sys; from heterophily import Graph; from heterophily.bench.plan import plan, MODELS\n"
+        "import sys; from heterophily import Graph; from heterophily.benchmark.plan import plan, MODELS\n"
         "graph = Graph.load(sys.argv[1])\n"
         "print(*(cell.key for cell in plan(MODELS, {'g': graph}, splits='1', seed=3)))"
     )

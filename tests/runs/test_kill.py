@@ -11,7 +11,7 @@ import time
 
 import psutil
 
-from heterophily.bench.plan import plan
+from heterophily.benchmark.plan import plan
 from heterophily.data.loading import load
 from heterophily.runs.execute import run_jobs
 from heterophily.runs.record import read_record, read_records
@@ -120,7 +120,7 @@ PROGRAM = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 from heterophily import Graph
-from heterophily.bench.plan import plan
+from heterophily.benchmark.plan import plan
 from heterophily.runs.execute import run_jobs
 from heterophily.runs.job import Limits
 from heterophily.views.progress import show_progress

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from heterophily import Graph, diagnose, load
-from heterophily.bench.plan import plan
-from heterophily.bench.significance import Ranking
+from heterophily.benchmark.plan import plan
+from heterophily.benchmark.significance import Ranking
 from heterophily.commands.main import app
 from heterophily.core.chart import Mark
 from heterophily.core.errors import HeterophilyError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heterophily import Graph, NodeClassifier, diagnose, load
-from heterophily.bench.plan import plan
+from heterophily.benchmark.plan import plan
 from heterophily.commands.options import parse_settings
 from heterophily.data.splits import random_splits
 from heterophily.models.settings import tuned

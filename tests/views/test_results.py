@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from matplotlib.image import imread
 
-from heterophily.bench.significance import Ranking
+from heterophily.benchmark.significance import Ranking
 from heterophily.core.errors import HeterophilyError
 from heterophily.runs.record import Record, pack_records
 from heterophily.views.charts import bar_rows, rank_chart
@@ -30,7 +30,7 @@ MEANS = {
 @pytest.fixture(autouse=True)
 def _three_runs(monkeypatch):
     """The paper's ten runs are three here."""
-    monkeypatch.setattr("heterophily.bench.table.PAPER_RUNS", 3)
+    monkeypatch.setattr("heterophily.benchmark.table.PAPER_RUNS", 3)
 
 
 def record(model, dataset, split, value, **fields):
@@ -231,7 +231,7 @@ def test_without_ranks_there_is_no_diagram(tmp_path, runs):
 
 
 def test_the_module_is_a_command(monkeypatch, tmp_path, runs):
-    monkeypatch.setattr("heterophily.bench.table.PAPER_RUNS", 10)  # as in another process
+    monkeypatch.setattr("heterophily.benchmark.table.PAPER_RUNS", 10)  # as in another process
     packed = pack_records(runs[:3], tmp_path / "runs.jsonl")
     words = [sys.executable, "-m", "heterophily.views.results", packed]
     done = subprocess.run(words, check=True, capture_output=True, text=True)

@@ -53,7 +53,7 @@ class BenchOptions(TableOptions):
 @with_options(BenchOptions)
 def bench(options: BenchOptions) -> None:
     """Train models on datasets, and skip runs that already have a record."""
-    from heterophily.bench.plan import DATASETS, MODELS, plan
+    from heterophily.benchmark.plan import DATASETS, MODELS, plan
     from heterophily.runs.execute import run_jobs
     from heterophily.runs.job import Limits
     from heterophily.views.progress import show_progress
@@ -140,7 +140,7 @@ def table(
     ] = None,
 ) -> None:
     """Print means, ranks, and significance of benchmark results."""
-    from heterophily.bench.table import build_table
+    from heterophily.benchmark.table import build_table
     from heterophily.runs.record import read_records
     from heterophily.views.charts import table_diagram
     from heterophily.views.matplotlib import check_extension, save_charts

@@ -48,7 +48,7 @@ def search(options: SearchOptions) -> None:
     If the search is interrupted, run the same command again to resume it.
     """
     from heterophily.data.loading import open_graph
-    from heterophily.search import search
+    from heterophily.tuning import search
     from heterophily.views.console import console
     from heterophily.views.progress import TrialProgress
     from heterophily.views.search import result_view, write_summary

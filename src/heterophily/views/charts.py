@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from heterophily.bench.significance import Ranking
-from heterophily.bench.table import Entry
-from heterophily.bench.table import Table as Results
+from heterophily.benchmark.significance import Ranking
+from heterophily.benchmark.table import Entry
+from heterophily.benchmark.table import Table as Results
 from heterophily.core.chart import Axis, Chart, Mark, Table, number_text
 from heterophily.core.errors import HeterophilyError
 from heterophily.training.scoring import DEFAULT_SCORING, is_share, title_of

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from heterophily.bench.table import Entry, Table
+from heterophily.benchmark.table import Entry, Table
 from heterophily.training.scoring import title_of
 from heterophily.views.tables import MINUS, NOT_WORSE_MARK, notes, number, published_comparison, rank_text
 

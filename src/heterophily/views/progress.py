@@ -13,8 +13,8 @@ from typing_extensions import override
 from heterophily.runs.job import Job
 from heterophily.runs.record import Record
 from heterophily.runs.worker import Outcome
-from heterophily.search.result import TrialResult
 from heterophily.training.scoring import DEFAULT_SCORING, score_text
+from heterophily.tuning.result import TrialResult
 
 
 class ProgressDisplay:

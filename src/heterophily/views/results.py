@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from heterophily.bench.table import Entry, Table, build_table, one_per_run
+from heterophily.benchmark.table import Entry, Table, build_table, one_per_run
 from heterophily.core import chart
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.data import published as paper

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from heterophily.core.chart import Axis, Chart, Mark
 from heterophily.core.files import write_atomically
-from heterophily.search.components import NAME
-from heterophily.search.files import changed_preset
-from heterophily.search.result import SearchResult, TrialResult
 from heterophily.training.scoring import DEFAULT_SCORING, is_share, score_text, title_of
+from heterophily.tuning.components import NAME
+from heterophily.tuning.files import changed_preset
+from heterophily.tuning.result import SearchResult, TrialResult
 from heterophily.views.console import model_table, row_of
 from heterophily.views.matplotlib import save_charts
 from heterophily.views.templates import render_markdown

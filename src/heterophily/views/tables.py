@@ -1,6 +1,6 @@
 """The benchmark's table for people and programs: as text, Markdown, CSV and JSON.
 
-Only the spelling is decided here; every number comes from `heterophily.bench.table`.
+Only the spelling is decided here; every number comes from `heterophily.benchmark.table`.
 """
 
 import csv
@@ -14,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from heterophily.bench.table import DIGITS, Entry, Table
+from heterophily.benchmark.table import DIGITS, Entry, Table
 from heterophily.core.errors import unknown_name
 from heterophily.core.files import write_atomically
 from heterophily.training.scoring import title_of

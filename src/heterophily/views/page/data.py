@@ -11,7 +11,7 @@ from statistics import fmean
 import numpy as np
 
 from heterophily.analysis.diagnosis import Diagnosis, diagnose
-from heterophily.bench.table import Entry, Table, build_table, one_per_run
+from heterophily.benchmark.table import Entry, Table, build_table, one_per_run
 from heterophily.core.chart import Chart
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.types import Json

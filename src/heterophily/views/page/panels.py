@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from heterophily.analysis.diagnosis import Diagnosis
-from heterophily.bench.table import Entry, Table
+from heterophily.benchmark.table import Entry, Table
 from heterophily.core.chart import Chart
 from heterophily.data import published as paper
 from heterophily.data.catalog import CATALOG

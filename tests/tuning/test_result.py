@@ -1,6 +1,6 @@
 """What is told of the trials of a search."""
 
-from heterophily.search.result import TrialResult, baseline_of
+from heterophily.tuning.result import TrialResult, baseline_of
 
 
 def attempt(number, **answers):

@@ -10,9 +10,9 @@ from heterophily import HeterophilyError, NodeClassifier, build
 from heterophily.core.spaces import Choice
 from heterophily.htmp.method import CustomMethod, search_space
 from heterophily.models import NETWORKS, REGISTRY, find_method
-from heterophily.search.components import MENU, SETTINGS, STARTS, ArchitectureSearch, make_architecture
-from heterophily.search.files import method_source, write_method
 from heterophily.training.trainer import train
+from heterophily.tuning.components import MENU, SETTINGS, STARTS, ArchitectureSearch, make_architecture
+from heterophily.tuning.files import method_source, write_method
 from heterophily.views.console import row_of
 
 WORDS = {"max_epochs": 2, "width": 32}

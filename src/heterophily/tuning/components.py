@@ -36,7 +36,7 @@ from heterophily.models.gpr_gnn import WeightedLayerSum
 from heterophily.models.hog_gcn import LearnedAdd
 from heterophily.models.ordered_gnn import OrderedGate
 from heterophily.models.ugcn import AttentionSum
-from heterophily.search.problem import Candidate, Suggest, check_choice
+from heterophily.tuning.problem import Candidate, Suggest, check_choice
 
 NAME = "htmp"
 COMMON = {name: info.default for name, info in setting_infos(Method).items()}

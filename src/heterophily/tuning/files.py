@@ -14,8 +14,8 @@ from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.identity import Imports, changed_fields, expression
 from heterophily.htmp.method import CustomMethod
 from heterophily.models.settings import read_settings
-from heterophily.search import components
-from heterophily.search.result import SearchResult, TrialResult
+from heterophily.tuning import components
+from heterophily.tuning.result import SearchResult, TrialResult
 
 
 def write_winner(result: SearchResult, path: Path) -> Path:

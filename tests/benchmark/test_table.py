@@ -12,8 +12,8 @@ from statistics import mean, stdev
 import pytest
 from rich.console import Console
 
-from heterophily.bench.significance import TEST_TO_TRAIN, against_best
-from heterophily.bench.table import Entry, build_table
+from heterophily.benchmark.significance import TEST_TO_TRAIN, against_best
+from heterophily.benchmark.table import Entry, build_table
 from heterophily.commands.main import main
 from heterophily.core.errors import HeterophilyError
 from heterophily.data.published import Published
@@ -53,7 +53,7 @@ def cell(model, dataset, *values):
 @pytest.fixture(autouse=True)
 def _three_runs(monkeypatch):
     """The paper's ten runs are three here."""
-    monkeypatch.setattr("heterophily.bench.table.PAPER_RUNS", 3)
+    monkeypatch.setattr("heterophily.benchmark.table.PAPER_RUNS", 3)
 
 
 @pytest.fixture
@@ -308,7 +308,7 @@ def test_the_verdict(mean, std, verdict):
 
 
 def test_there_is_no_verdict_before_the_ten_runs_of_the_paper(small, monkeypatch):
-    monkeypatch.setattr("heterophily.bench.table.PAPER_RUNS", 10)
+    monkeypatch.setattr("heterophily.benchmark.table.PAPER_RUNS", 10)
     entries = build_table(small, against=True).entries
     assert entries["cmgnn", "actor"].planned == 10
     assert all(entry.verdict is None for entry in entries.values())

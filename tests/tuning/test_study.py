@@ -7,7 +7,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from heterophily.search.study import MAX_ATTEMPTS, Claims, open_study, orphans, recover_trials, release_trial
+from heterophily.tuning.study import MAX_ATTEMPTS, Claims, open_study, orphans, recover_trials, release_trial
 
 GONE = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": 0.0}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heterophily.bench.significance import (
+from heterophily.benchmark.significance import (
     TEST_TO_TRAIN,
     Comparison,
     Ranking,

@@ -6,7 +6,7 @@ import pytest
 
 from heterophily import HeterophilyError
 from heterophily.models.settings import source_of, tuned
-from heterophily.search.files import check_settings, with_table, write_settings
+from heterophily.tuning.files import check_settings, with_table, write_settings
 
 OLD = """# What this is.
 # And more.

@@ -28,10 +28,11 @@ from heterophily.runs.execute import run_tasks
 from heterophily.runs.job import Job, RunOptions, absolute_path, make_job, now, parse_splits, split_digest
 from heterophily.runs.record import RESULTS_VERSION, Record
 from heterophily.runs.store import Store
-from heterophily.search import components
-from heterophily.search.files import check_settings, winner_path, write_trials, write_winner
-from heterophily.search.problem import Candidate, SearchProblem, SettingsSearch
-from heterophily.search.result import (
+from heterophily.training.scoring import DEFAULT_SCORING, Scoring, find_scoring
+from heterophily.tuning import components
+from heterophily.tuning.files import check_settings, winner_path, write_trials, write_winner
+from heterophily.tuning.problem import Candidate, SearchProblem, SettingsSearch
+from heterophily.tuning.result import (
     SearchResult,
     TrialResult,
     baseline_of,
@@ -41,8 +42,7 @@ from heterophily.search.result import (
     trial_result,
     trial_results,
 )
-from heterophily.search.study import MAX_ATTEMPTS, Claims, open_study, release_trial, suggest_value
-from heterophily.training.scoring import DEFAULT_SCORING, Scoring, find_scoring
+from heterophily.tuning.study import MAX_ATTEMPTS, Claims, open_study, release_trial, suggest_value
 
 N_SPLITS = 3  # by default
 DESCRIPTIONS = {

@@ -8,12 +8,12 @@ import pytest
 from filelock import FileLock, Timeout
 
 from heterophily import HeterophilyError
-from heterophily.search.study import Journal, lock_path, open_storage
+from heterophily.tuning.study import Journal, lock_path, open_storage
 
 HOLD = """
 import os, signal, sys
 from pathlib import Path
-from heterophily.search.study import KernelLock
+from heterophily.tuning.study import KernelLock
 KernelLock(Path(sys.argv[1])).acquire()
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -23,8 +23,8 @@ from heterophily.models.settings import tuned
 from heterophily.runs import worker
 from heterophily.runs.job import make_job
 from heterophily.runs.record import RESULTS_VERSION
-from heterophily.search import SearchResult, study
-from heterophily.search import optimize as driver
+from heterophily.tuning import SearchResult, study
+from heterophily.tuning import optimize as driver
 
 LINEAR = replace(replace_architecture(GCN(), "linear", activation="none"), space={"width": Choice(32, 64)})
 
@@ -224,7 +224,7 @@ KILLED = """
 import os, signal, sys
 import torch
 from heterophily import Graph
-from heterophily.search import optimize as driver
+from heterophily.tuning import optimize as driver
 from heterophily.views import search as summary
 from heterophily.training.trainer import Trainer
 torch.set_num_threads(1)

@@ -29,7 +29,7 @@ from heterophily.core.schema import RETAIN_OTHERS, Finite, SettingValue, TypedDi
 from heterophily.core.spaces import Choice, Space
 from heterophily.core.types import JsonObject, Value
 from heterophily.htmp.identity import digest
-from heterophily.search.problem import round_value
+from heterophily.tuning.problem import round_value
 
 
 class KernelLock(JournalFileOpenLock):

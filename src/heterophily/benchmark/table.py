@@ -12,7 +12,7 @@ from statistics import fmean, stdev
 
 from scipy.stats import rankdata
 
-from heterophily.bench.significance import (
+from heterophily.benchmark.significance import (
     ALPHA,
     TEST_TO_TRAIN,
     Comparison,

@@ -11,9 +11,9 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.types import Json, Settings, Value
 from heterophily.htmp.method import Method
-from heterophily.search.problem import Candidate, SearchProblem, round_value
-from heterophily.search.study import is_abandoned, trial_state
 from heterophily.training.scoring import DEFAULT_SCORING, find_scoring
+from heterophily.tuning.problem import Candidate, SearchProblem, round_value
+from heterophily.tuning.study import is_abandoned, trial_state
 
 ABSENT = "-"  # value of a parameter that a trial does not have
 

@@ -9,7 +9,7 @@ from heterophily.core.spaces import Choice, Range
 from heterophily.htmp.method import make_method, search_space, settings_of
 from heterophily.models import REGISTRY
 from heterophily.models.gcn import GCN
-from heterophily.search.problem import SettingsSearch, round_value, widen_space
+from heterophily.tuning.problem import SettingsSearch, round_value, widen_space
 
 
 @pytest.mark.parametrize("model", REGISTRY)

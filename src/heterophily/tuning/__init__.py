@@ -1,0 +1,19 @@
+"""Search for better settings of a method, or for a better architecture."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heterophily.tuning.optimize import search as search
+    from heterophily.tuning.result import SearchResult as SearchResult
+    from heterophily.tuning.result import TrialResult as TrialResult
+
+_LAZY_IMPORTS = {"SearchResult": "result", "TrialResult": "result", "search": "optimize"}
+
+__all__ = list(_LAZY_IMPORTS)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY_IMPORTS:
+        raise AttributeError(f"module 'heterophily.tuning' has no attribute {name!r}")
+    return getattr(import_module(f"heterophily.tuning.{_LAZY_IMPORTS[name]}"), name)
