@@ -3,9 +3,12 @@
 from itertools import product
 
 import pytest
+import scipy.sparse as sp
 import torch
 from torch.nn import functional as F
 
+from heterophily.core.sparse import Matrix
+from heterophily.htmp.encoder import normalize_rows
 from heterophily.models.building import build
 
 P = 0.4
@@ -81,6 +84,14 @@ def test_sparse_features_are_divided_by_their_sum(small_graph, dense, agree):
     graph = small_graph(sparse=True)
     network = build("acm-gcn", graph, width=5).eval()
     agree(network, graph, lambda: transcribe(network, graph, dense))
+
+
+def test_signed_features_are_divided_by_the_sum_of_absolute_values(graph):
+    x = torch.tensor([[1.0, -1.0, 1e-6], [2.0, -1.0, -1.0], [0.0, 0.0, 0.0]])
+    expected = x / torch.tensor([[2.0 + 1e-6], [4.0], [1.0]])
+    assert torch.allclose(normalize_rows(x, "sum"), expected)
+    sparse = normalize_rows(Matrix.from_scipy(sp.csr_array(x.numpy())), "sum")
+    assert torch.allclose(torch.from_numpy(sparse.to_scipy().toarray()).to(expected), expected)
 
 
 def test_another_feature_norm_may_be_chosen(graph):

@@ -178,7 +178,10 @@ class Predict(Encoder[PredictWeights]):
 
 
 def normalize_rows(features: Features, norm: str) -> Features:
-    """Return X with each row divided by its L1 norm, L2 norm, or sum. Rows of zeros stay zero."""
+    """Return X with each row divided by its L1 norm, L2 norm, or sum. Rows of zeros stay zero.
+
+    The sum is that of absolute values, because the sum of signed features can be near zero or negative.
+    """
     if norm == "none":
         return features
     if isinstance(features, Matrix):
@@ -189,7 +192,7 @@ def normalize_rows(features: Features, norm: str) -> Features:
 
 
 def _powers(values: Tensor, norm: str) -> Tensor:
-    return {"l1": values.abs(), "l2": values.square(), "sum": values}[norm]
+    return values.square() if norm == "l2" else values.abs()
 
 
 def _norms(totals: Tensor, norm: str) -> Tensor:

@@ -62,7 +62,8 @@ class Method:
     input_layer
         Whether a linear layer with ReLU precedes an architecture that uses raw features.
     feature_norm
-        Norm by which each row of X is divided; None uses the value of the architecture.
+        Norm by which each row of X is divided; None uses the value of the architecture. `sum` is the sum of absolute
+        values, which differs from the sum only for signed features.
     loss
         Form of the classification loss.
     learning_rate, weight_decay, patience, max_epochs

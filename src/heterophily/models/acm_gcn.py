@@ -62,5 +62,9 @@ class ACMGCN(Method):
             "The reference implementation filters with A + 2I and uses A + I in the structure channel.",
             {"extra_self_loop": True},
         ),
+        Deviation(
+            "Rows of features are divided by the sum of absolute values. The authors' implementation divides by the sum, "
+            "which is the same for features without negative values and can be near zero for other ones."
+        ),
         Deviation("The authors' '++' variant, which adds features to the input of the second layer, is omitted."),
     )
