@@ -6,11 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from heterophily import Graph
+from heterophily import Graph, diagnose
 from heterophily.analysis.direction import measure_direction
 from heterophily.core.compatibility import cmd, correct_predictions, directed_compatibility, neighborhood_accuracy
 from heterophily.models.building import build
 from heterophily.views.direction import direction_notice
+from heterophily.views.page.graph_report import write_diagnosis
 
 N, K = 60, 3
 
@@ -141,3 +142,16 @@ def test_a_method_that_ignores_the_direction_is_reported(graph, name, settings, 
 @pytest.mark.parametrize(("name", "is_sorted"), [("chameleon-f", False), ("chameleon", True), ("tolokers", True)])
 def test_sorted_datasets_are_recognized(real_graph, name, is_sorted):
     assert measure_direction(real_graph(name)).is_sorted == is_sorted
+
+
+def test_a_diagnosis_contains_the_direction(graph, tmp_path):
+    diagnosis = diagnose(graph)
+    assert diagnosis.direction.sentence == measure_direction(graph).sentence
+    assert json.loads(json.dumps(diagnosis.to_dict()["direction"]))["sentence"] == diagnosis.direction.sentence
+    page = write_diagnosis(diagnosis, tmp_path / "report.html", source="graph").read_text()
+    assert "Direction of edges" in page
+    assert diagnosis.direction.sentence in page
+    undirected = diagnose(graph.replace(adjacency=graph.symmetric))
+    assert undirected.direction is None
+    assert undirected.to_dict()["direction"] is None
+    assert "carries information" in diagnose(circle()).verdict

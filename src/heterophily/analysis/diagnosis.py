@@ -13,6 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from heterophily.analysis.audit import Audit, audit_graph
+from heterophily.analysis.direction import DirectionReport, measure_direction
 from heterophily.analysis.probes import MAX_PROBED_NODES, Probes, measure_probes
 from heterophily.analysis.verdict import NOT_ENOUGH, Verdict, decide
 from heterophily.core.chart import Chart, matrix_chart
@@ -65,6 +66,8 @@ class Diagnosis:
         Cross-validated scores of cheap classifiers with and without the edges; None with too few labels.
     decision
         Whether edges help, how sure this is, the reason, and methods to try.
+    direction
+        Whether the direction of edges carries information; None if every edge is in both directions.
 
     Examples
     --------
@@ -101,6 +104,7 @@ class Diagnosis:
     audit: Audit
     probes: Probes | None
     decision: Verdict
+    direction: DirectionReport | None
 
     @cached_property
     def mean_overlap(self) -> float:
@@ -130,6 +134,8 @@ class Diagnosis:
                 f"All numbers are measured on the {self.n_labeled:,} labeled nodes of {self.n_nodes:,} and the edges "
                 "between them."
             )
+        if self.direction is not None and self.direction.carries_information:
+            sentences.append(self.direction.sentence)
         return " ".join(sentences)
 
     @property
@@ -162,6 +168,7 @@ class Diagnosis:
             "closest_classes": list(self.closest_classes),
             "audit": self.audit.to_dict(),
             "probes": self.probes.to_dict() if self.probes else None,
+            "direction": self.direction.to_dict() if self.direction else None,
             "kind": self.kind,
             "confidence": self.confidence,
             "probability": self.decision.probability,
@@ -252,6 +259,7 @@ def diagnose(graph: Graph, *, sample: int = MAX_PROBED_NODES, progress: bool = F
         audit=audit_graph(graph),
         probes=probes,
         decision=decide(probes, homophily.adjusted),
+        direction=measure_direction(graph),
     )
 
 

@@ -69,25 +69,20 @@ class DiagnoseOptions(TableOptions):
 def diagnose(options: DiagnoseOptions) -> None:
     """Diagnose a graph: measure whether its edges help, and recommend methods."""
     from heterophily.analysis.diagnosis import diagnose
-    from heterophily.analysis.direction import measure_direction
     from heterophily.data.loading import open_graph
     from heterophily.views.columns import column_report, with_columns
     from heterophily.views.console import console, diagnosis_view
-    from heterophily.views.direction import direction_view
     from heterophily.views.matplotlib import check_extension, save_charts
 
     if options.plot is not None:
         check_extension(options.plot)
     check_report(options.report)
     graph = open_graph(options.source, nodes=options.nodes, roles=options.roles)
-    diagnosis, direction = diagnose(graph), measure_direction(graph)
+    diagnosis = diagnose(graph)
     if options.as_json:
-        known = {} if direction is None else {"direction": direction.to_dict()}
-        print_json({**diagnosis.to_dict(), **known, **column_report(graph)})
+        print_json({**diagnosis.to_dict(), **column_report(graph)})
     else:
         console().print(with_columns(graph, diagnosis_view(diagnosis)))
-        if direction is not None:
-            console().print(direction_view(direction))
     if options.plot is not None:
         typer.echo(f"wrote {save_charts(diagnosis.charts[:1], options.plot)}", err=True)
     if options.report is not None:

@@ -25,6 +25,7 @@ from heterophily.htmp.method import (
     settings_of,
     summary_of,
 )
+from heterophily.views.direction import direction_view
 
 VERDICT_STYLES = {
     "homophily": "green",
@@ -78,6 +79,7 @@ def diagnosis_view(diagnosis: Diagnosis) -> RenderableType:
         Padding(_facts(d), (0, 0, 1, 1)),
         Group(_evidence(d.probes), Text("")) if d.probes else Group(),
         _compatibility(d),
+        direction_view(d.direction) if d.direction else Group(),
         Text("Audit", style="bold"),
         Padding(audit_view(d.audit), (0, 0, 0, 1)),
     )

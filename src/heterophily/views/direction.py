@@ -11,16 +11,20 @@ from heterophily.htmp.checks import direction_use
 from heterophily.htmp.method import Method
 
 
-def direction_view(report: DirectionReport) -> RenderableType:
-    """Return the measurements of a direction report, and the result in plain language."""
+def direction_facts(report: DirectionReport) -> dict[str, str]:
+    """Return the measurements of a direction report as text, by name."""
     accuracy = ", ".join(f"{name} {value:.1%}" for name, value in report.accuracy.items())
-    rows = {
+    return {
         "one direction only": f"{report.one_sided:.0%} of the connected pairs of nodes",
         "CMD": f"{report.cmd_incoming:.3f} of incoming edges, {report.cmd_outgoing:.3f} of outgoing edges",
         "class predicted by": f"neighbors, for each direction: {accuracy}",
     }
+
+
+def direction_view(report: DirectionReport) -> RenderableType:
+    """Return the measurements of a direction report, and the result in plain language."""
     table = Table.grid(padding=(0, 2))
-    for name, value in rows.items():
+    for name, value in direction_facts(report).items():
         table.add_row(Text(name, style="dim"), Text(value))
     return Group(Text("Direction", style="bold"), Padding(table, (0, 0, 0, 1)), Padding(Text(report.sentence), (1, 1)))
 

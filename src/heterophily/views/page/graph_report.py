@@ -19,6 +19,7 @@ from heterophily.training.estimator import NodeClassifier
 from heterophily.training.scoring import find_scoring, score_text, title_of
 from heterophily.views import fit
 from heterophily.views.columns import column_rows
+from heterophily.views.direction import direction_facts
 from heterophily.views.explain import importance_charts, importance_note
 from heterophily.views.fit_console import (
     calibration_sentence,
@@ -106,6 +107,7 @@ def graph_page(
         "diagnosis": diagnosis,
         "sizes": panels.graph_facts(diagnosis) if diagnosis else {},
         "meters": panels.meters(diagnosis) if diagnosis else [],
+        "direction": direction_facts(diagnosis.direction) if diagnosis and diagnosis.direction else {},
         "sections": kept,
         "commands": commands,
         "alarms": alarms,
