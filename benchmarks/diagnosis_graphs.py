@@ -1,8 +1,8 @@
 """The graphs of `benchmarks/diagnosis.py`: random ones with known properties, and real ones.
 
 Only some nodes of a graph are labeled, as in practice. The diagnosis sees these labels, the networks train on them,
-and the labels of all other nodes test the networks. A graph has a key: the seed of a random graph, or the name of a real
-one, followed by `@200` if only 200 nodes are labeled, or by `~` if its edges are replaced by as many random ones.
+and the labels of all other nodes test the networks. A graph has a key: the seed of a random graph, or the name of a
+real one, followed by `@200` if only 200 nodes are labeled, or by `~` if its edges are replaced by as many random ones.
 """
 
 import math

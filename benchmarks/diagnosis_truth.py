@@ -4,8 +4,8 @@ Run `python benchmarks/diagnosis_truth.py [--count N] [--out FILE]`. It needs ab
 random graph, and an hour for the real ones. One line of JSON is stored for each graph and division of its labeled nodes
 into training and validation nodes, and an interrupted command resumes.
 
-Scores are 2 AUC - 1, the mean over the classes. `covariance` is that of the estimation errors of the scores of the first
-methods, from the finite number of test nodes (DeLong et al. 1988), in the order of `COMPARED` and in units of 10⁻⁶.
+Scores are 2 AUC - 1, the mean over the classes. `covariance` is that of the estimation errors of the scores of the
+methods in `COMPARED`, from the finite number of test nodes (DeLong et al. 1988), in units of 10⁻⁶.
 """
 
 import argparse
@@ -42,13 +42,13 @@ COMPARED = ("mlp", "gcn", "sage+", "cmgnn", TREES, LABELS)
 N_DIVISIONS, EPOCHS, PATIENCE = 3, 100, 30
 MORE = 3  # every third random graph trains all methods, in the first division
 LARGE, FEWER_EPOCHS = 100_000, 60  # edges, from which fewer epochs and only the compared methods are affordable
-Scores = dict[str, FloatArray]  # probabilities of the test nodes, (n, K)
+Scores = dict[str, Any]  # probabilities of the test nodes, (n, K)
 
 
 def train_networks(graph: Graph, split: Split, *, seed: int, has_more: bool) -> Scores:
     """Return the probabilities of the test nodes by network. With `has_more`, the other methods train, too."""
     is_large = graph.n_edges > LARGE
-    results = {}
+    results: Scores = {}
     for name, settings in NETWORKS.items():
         if name not in COMPARED and not (has_more and (name == "boosting" or not is_large)):
             continue
@@ -69,7 +69,7 @@ def train_trees(graph: Graph, split: Split) -> Scores:
     features = project_features(graph.features, feature_projection(graph.features))
     shares, count = label_shares(graph.symmetric, visible, graph.n_classes)
     columns = {TREES: features, LABELS: np.hstack([features, shares, count[:, None]])}
-    results = {}
+    results: Scores = {}
     for name, x in columns.items():
         model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, early_stopping=False, random_state=0)
         results[name] = np.zeros((len(split.test), graph.n_classes))
