@@ -126,10 +126,17 @@ class Architecture:
     @property
     def full_graph_reason(self) -> str:
         """Why the network needs the full graph; empty if mini-batches work."""
-        reasons = [channel.guidance.full_graph_reason for channel in self.channels]
+        reasons = [self.mixing_reason]
+        reasons += [part.full_graph_reason for part in (self.encoder, self.transform, self.combine)]
         reasons += [loss.full_graph_reason for loss in self.losses]
         reasons += [state.full_graph_reason for state in self.states]
         return next((reason for reason in reasons if reason), "")
+
+    @property
+    def mixing_reason(self) -> str:
+        """Why the prediction for a node depends on more nodes than its neighbors; empty if it does not."""
+        reasons = [channel.guidance.full_graph_reason for channel in self.channels]
+        return next((reason for reason in (*reasons, self.fuse.full_graph_reason) if reason), "")
 
     @property
     def carried_keys(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from heterophily.core.fused import gated_sum
 from heterophily.core.graph import Features
-from heterophily.htmp.parts import Context, Sizes, W, Weights, init_uniform
+from heterophily.htmp.parts import Context, DenseBlock, Sizes, W, Weights, init_uniform, norm_reason
 
 Messages = Sequence[Tensor]
 
@@ -29,6 +29,7 @@ class Combine(Generic[W]):
     arity: ClassVar[tuple[int, int | None]] = (1, None)
     keeps_width: ClassVar[bool] = True  # whether Z is as wide as each message
     is_linear: ClassVar[bool] = False  # whether Z is linear in the messages; not inherited
+    full_graph_reason = ""  # why it needs the full graph; empty if mini-batches work
 
     @property
     def requires_equal_widths(self) -> bool:
@@ -157,6 +158,47 @@ class Concat(Combine):
     @override
     def __call__(self, messages: Messages, inputs: Features | None, w: Weights, context: Context) -> Tensor:
         return torch.cat(list(messages), dim=1)
+
+
+@dataclass(frozen=True)
+class ConcatDense(Combine[DenseBlock]):
+    """One dense layer of the concatenation of all messages, with a norm and an activation.
+
+    Z = f( norm( drop([Z_1 ‖ .. ‖ Z_R]) W + b ) )
+
+    Parameters
+    ----------
+    dropout
+        Dropout rate.
+    norm
+        `layer`, `batch`, or `none`.
+    activation
+        Activation f.
+
+    Examples
+    --------
+    >>> ConcatDense(0.5).symbol
+    'Cat'
+    """
+
+    dropout: float = 0.0
+    norm: str = "none"
+    activation: str = "relu"
+    symbol = "Cat"
+
+    @property
+    def full_graph_reason(self) -> str:  # type: ignore[override]
+        """Why it needs the full graph; empty if mini-batches work."""
+        return norm_reason(self.norm)
+
+    @override
+    def weights(self, size: Sizes) -> DenseBlock:
+        d, options = size.d_out, {"norm": self.norm, "activation": self.activation}
+        return DenseBlock(d * size.n_channels, d, dropout=self.dropout, **options)
+
+    @override
+    def __call__(self, messages: Messages, inputs: Features | None, w: DenseBlock, context: Context) -> Tensor:
+        return w(torch.cat(list(messages), dim=1))
 
 
 class AdaptiveSumWeights(Weights):

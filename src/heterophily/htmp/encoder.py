@@ -15,7 +15,18 @@ from typing_extensions import override
 from heterophily.core.graph import Features
 from heterophily.core.sparse import Matrix, segment_sum
 from heterophily.htmp.neighborhoods import Neighborhood
-from heterophily.htmp.parts import ACTIVATIONS, Context, Dense, Init, Sizes, W, Weights, apply_dropout
+from heterophily.htmp.parts import (
+    ACTIVATIONS,
+    Context,
+    Dense,
+    DenseBlock,
+    Init,
+    Sizes,
+    W,
+    Weights,
+    apply_dropout,
+    norm_reason,
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +36,7 @@ class Encoder(Generic[W]):
     structure: ClassVar[Neighborhood | None] = None  # the neighborhood that is an input, if any
     outputs_classes: ClassVar[bool] = False  # whether Z⁰ has one column per class
     accepts_prototypes: ClassVar[bool] = False  # whether rows that are not nodes can be encoded
+    full_graph_reason = ""  # why it needs the full graph; empty if mini-batches work
 
     @property
     def uses_structure(self) -> bool:
@@ -127,6 +139,46 @@ class Embed(Encoder[EmbedWeights]):
             x = w.norms[i](x) if self.norm else x
         z = cast("Tensor", x)
         return apply_dropout(z, self.dropout, training=context.training) if self.drop_output else z
+
+
+@dataclass(frozen=True)
+class EmbedBlock(Encoder[DenseBlock]):
+    """Dense layer from F features to d columns, with a norm before the activation.
+
+    Z⁰ = drop_q( f( norm( drop_p(X) W + b ) ) )
+
+    Parameters
+    ----------
+    norm
+        `layer`, `batch`, or `none`.
+    activation
+        Activation f.
+    output_dropout
+        Dropout rate q. The rate p is that of `Dropout(input=...)`.
+
+    Examples
+    --------
+    >>> EmbedBlock(norm="layer").uses_structure
+    False
+    """
+
+    norm: str = "none"
+    activation: str = "relu"
+    output_dropout: float = 0.0
+    accepts_prototypes = True
+
+    @property
+    def full_graph_reason(self) -> str:  # type: ignore[override]
+        """Why it needs the full graph; empty if mini-batches work."""
+        return norm_reason(self.norm)
+
+    @override
+    def weights(self, size: Sizes) -> DenseBlock:
+        return DenseBlock(size.d_in, size.d_out, norm=self.norm, activation=self.activation)
+
+    @override
+    def __call__(self, x: Features, w: DenseBlock, context: Context) -> Tensor:
+        return apply_dropout(w(x), self.output_dropout, training=context.training)
 
 
 class PredictWeights(Weights):

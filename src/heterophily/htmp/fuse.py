@@ -20,9 +20,10 @@ class Fuse(Generic[W]):
     uses_all_layers: ClassVar[bool] = True
     uses_initial: ClassVar[bool] = True  # whether Z depends on Z⁰
     concatenates: ClassVar[bool] = False  # whether Z is wider than each layer
+    full_graph_reason = ""  # why it needs the full graph; empty if mini-batches work
 
-    def weights(self, n_layers: int) -> W:
-        """Return the learnable weights."""
+    def weights(self, size: Sizes) -> W:
+        """Return the learnable weights; d_in is the width of Z^L."""
         return cast("W", Weights())
 
     def width(self, widths: Sequence[int]) -> int:

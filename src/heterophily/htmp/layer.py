@@ -15,10 +15,8 @@ from heterophily.htmp.execution.bind import apply_operators
 from heterophily.htmp.guidance import ChannelInput
 from heterophily.htmp.method import Method
 from heterophily.htmp.neighborhoods import Adjacency, adjacency_of, structure_adjacency
-from heterophily.htmp.parts import ACTIVATIONS, Context, Dense, GraphLike, Sizes, apply_dropout
-from heterophily.htmp.transform import Transform
-
-NORMS = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+from heterophily.htmp.parts import ACTIVATIONS, NORMS, Context, Dense, GraphLike, Sizes, apply_dropout
+from heterophily.htmp.transform import Transform, dense_features
 
 
 class Layer(nn.Module):
@@ -50,8 +48,11 @@ class Layer(nn.Module):
     def forward(self, context: Context) -> Tensor:
         """Return Z^l from the inputs of the channels."""
         inputs = self.channel_inputs(context)
-        messages = self.transform_inputs(inputs, context)  # U_r = Z W_r
-        messages = self.aggregate(inputs, messages, context)  # (A_r ⊙ B_r) U_r
+        if self._aggregates_features(inputs, context):
+            messages = self._after_aggregation(self._feature_sums(context))
+        else:
+            messages = self.transform_inputs(inputs, context)  # U_r = Z W_r
+            messages = self.aggregate(inputs, messages, context)  # (A_r ⊙ B_r) U_r
         return self.update(messages, inputs[0], context)  # COMBINE, residual, norm, activation
 
     def channel_inputs(self, context: Context) -> list[Features | None]:
@@ -76,9 +77,32 @@ class Layer(nn.Module):
     ) -> list[Tensor]:
         """Return (A_r ⊙ B_r) U_r for every channel, or some of its rows."""
         sums = apply_operators(self.operators(inputs, messages, context), messages)
-        sums = sums if rows is None else [m.index_select(0, rows) for m in sums]
+        return self._after_aggregation(sums if rows is None else [m.index_select(0, rows) for m in sums])
+
+    def _after_aggregation(self, sums: Sequence[Tensor]) -> list[Tensor]:
         sums = self.architecture.transform.after_aggregation(sums, self.transform, self.size)
         return self._apply_relu(sums, "after")
+
+    def _aggregates_features(self, inputs: Sequence[Features | None], context: Context) -> bool:
+        """Return whether the channels aggregate X itself, so that their sums are the same in every epoch."""
+        dropout = self.architecture.dropout
+        return (
+            self.architecture.transform.aggregates_inputs
+            and all(each is context.x for each in inputs)
+            and all(channel.guidance.depends_on == "graph" for channel in self.channels)
+            and not (context.training and (dropout.message or dropout.edge))
+            and "before" not in self.relu_places
+        )
+
+    def _feature_sums(self, context: Context) -> list[Tensor]:
+        """Return (A_r ⊙ B_r) X for every channel, computed once per graph."""
+
+        def compute() -> list[Tensor]:
+            x = dense_features(context.x)
+            messages = [x] * len(self.channels)
+            return apply_operators(self.operators([context.x] * len(messages), messages, context), messages)
+
+        return context.graph.cached(("features", self.architecture.feature_norm, "sums", self.channels), compute)
 
     def operators(
         self, inputs: Sequence[Features | None], messages: Sequence[Tensor], context: Context

@@ -72,7 +72,7 @@ class Network(GraphModule):
         end = dataclasses.replace(size, d_in=widths[-1], d_out=widths[-1])
         self.combine = architecture.combine.weights(end) if architecture.separate_networks else None
         self.common = Weights(**self._shared_weights(size, first))
-        self.fuse = architecture.fuse.weights(self.n_layers)
+        self.fuse = architecture.fuse.weights(dataclasses.replace(end, n_layers=self.n_layers))
         head = architecture.head
         self.head = None if head is None else head.weights(architecture.fuse.width(widths), self.n_classes)
         inner = dataclasses.replace(size, d_in=widths[-2], d_out=widths[-2])

@@ -194,6 +194,27 @@ class Dense(nn.Module):
         return product(x, self.weight, self.bias)
 
 
+class DenseBlock(nn.Module):
+    """f( norm( drop(x) W + b ) ): dropout, a dense layer, a norm, and an activation; x may be sparse."""
+
+    def __init__(self, i: int, o: int, *, dropout: float = 0.0, norm: str = "none", activation: str = "relu") -> None:
+        super().__init__()
+        self.dense = Dense(i, o)
+        self.norm = NORMS[norm](o) if norm != "none" else None
+        self.rate, self.activation = dropout, activation
+
+    def forward(self, x: Features) -> Tensor:
+        """Return one row per row of x."""
+        z: Tensor = self.dense(apply_dropout(x, self.rate, training=self.training))
+        z = z if self.norm is None else self.norm(z)
+        return ACTIVATIONS[self.activation](z)
+
+
+def norm_reason(norm: str) -> str:
+    """Return why a norm needs the full graph; empty if mini-batches work."""
+    return "its batch norm averages over all nodes; use a layer norm" if norm == "batch" else ""
+
+
 def init_uniform(bound: float, *shape: int) -> nn.Parameter:
     """Create a weight, uniform in ±bound."""
     return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
@@ -212,6 +233,7 @@ def apply_dropout(state: X, rate: float | None, *, training: bool) -> X:
     return cast("X", dropped)
 
 
+NORMS: dict[str, type[nn.BatchNorm1d] | type[nn.LayerNorm]] = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": lambda x: x,
     "relu": F.relu,

@@ -13,8 +13,9 @@ from typing_extensions import override
 
 from heterophily.core.dense import product
 from heterophily.core.graph import Features
+from heterophily.core.sparse import Matrix
 from heterophily.htmp.channel import Channel
-from heterophily.htmp.parts import Dense, Init, Sizes, W, Weights, apply_dropout
+from heterophily.htmp.parts import Dense, DenseBlock, Init, Sizes, W, Weights, apply_dropout, norm_reason
 
 Inputs = Sequence[Features | None]
 
@@ -26,10 +27,16 @@ class Transform(Generic[W]):
     keeps_width: ClassVar[bool] = True  # whether messages are as wide as the input of the layer
     keeps_width_after_combine: ClassVar[bool] = False  # whether COMBINE must not change the width
     joins_messages: ClassVar[bool] = False  # whether it maps the concatenation of all messages
+    full_graph_reason = ""  # why it needs the full graph; empty if mini-batches work
 
     @property
     def concatenates_heads(self) -> bool:
         """Whether messages are wider than the width of a layer."""
+        return False
+
+    @property
+    def aggregates_inputs(self) -> bool:
+        """Whether the messages of all channels are Z itself, which may be sparse."""
         return False
 
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> W:
@@ -249,3 +256,88 @@ class JointLinear(Transform[Dense]):
     @override
     def output_width(self, size: Sizes, combined: int) -> int:
         return size.d_out
+
+
+class DensePerChannelWeights(Weights):
+    """Weights of `DensePerChannel`."""
+
+    before: DenseBlock  # if `embed`
+    after: nn.ModuleList  # one `DenseBlock` per channel
+
+
+@dataclass(frozen=True)
+class DensePerChannel(Transform[DensePerChannelWeights]):
+    """One dense layer per channel after aggregation, with a norm and an activation.
+
+    Z_r = f( norm( drop_q((A_r ⊙ B_r) H) W_r + b_r ) ), H = f( norm( drop_p(Z) W + b ) ) or H = Z
+
+    Parameters
+    ----------
+    dropout
+        Dropout rate q after aggregation.
+    norm
+        `layer`, `batch`, or `none`.
+    activation
+        Activation f.
+    embed
+        Whether another dense layer precedes the aggregation.
+    embed_dropout
+        Dropout rate p.
+
+    Notes
+    -----
+    Sums of the features X are computed once per graph. Without `embed`, they need a dense matrix (N, F) per channel.
+
+    Examples
+    --------
+    >>> DensePerChannel(dropout=0.5).norm
+    'none'
+    """
+
+    dropout: float = 0.0
+    norm: str = "none"
+    activation: str = "relu"
+    embed: bool = False
+    embed_dropout: float = 0.0
+    keeps_width = False
+
+    @property
+    @override
+    def aggregates_inputs(self) -> bool:
+        return not self.embed
+
+    @property
+    def full_graph_reason(self) -> str:  # type: ignore[override]
+        """Why it needs the full graph; empty if mini-batches work."""
+        return norm_reason(self.norm)
+
+    @override
+    def weights(self, size: Sizes, channels: Sequence[Channel]) -> DensePerChannelWeights:
+        found: dict[str, nn.Module] = {}
+        d_in, style = size.d_in, {"norm": self.norm, "activation": self.activation}
+        if self.embed:
+            found["before"] = DenseBlock(d_in, size.d_out, dropout=self.embed_dropout, **style)
+            d_in = size.d_out
+        blocks = (DenseBlock(d_in, size.d_out, dropout=self.dropout, **style) for _ in channels)
+        return DensePerChannelWeights(after=nn.ModuleList(blocks), **found)
+
+    @override
+    def forward(self, inputs: Inputs, w: DensePerChannelWeights, size: Sizes) -> list[Tensor]:
+        found: dict[int, Tensor] = {}
+        for state in inputs:
+            if id(state) not in found:
+                found[id(state)] = w.before(state) if self.embed else dense_features(cast("Features", state))
+        return [found[id(state)] for state in inputs]
+
+    @override
+    def after_aggregation(self, messages: Sequence[Tensor], w: DensePerChannelWeights, size: Sizes) -> list[Tensor]:
+        return [block(message) for block, message in zip(w.after, messages, strict=True)]
+
+    @override
+    def width(self, size: Sizes) -> int:
+        return size.d_out
+
+
+def dense_features(x: Features) -> Tensor:
+    """Return a dense matrix."""
+    return x.to_dense() if isinstance(x, Matrix) else x

@@ -17,6 +17,7 @@ from heterophily.htmp.method import CustomMethod, Method, MethodLike
 from heterophily.models.acm_gcn import ACMGCN
 from heterophily.models.appnp import APPNP
 from heterophily.models.boosting import Boosting
+from heterophily.models.c_ignn import CIGNN
 from heterophily.models.classics import LINKX, GATPlus, GCNPlus, SAGEPlus
 from heterophily.models.cmgnn import CMGNN
 from heterophily.models.dir_gnn import DirGAT, DirGCN, DirSAGE
@@ -34,6 +35,7 @@ from heterophily.models.hog_gcn import HOGGCN
 from heterophily.models.mixhop import MixHop
 from heterophily.models.mlp import MLP
 from heterophily.models.ordered_gnn import OrderedGNN
+from heterophily.models.sign import SIGN
 from heterophily.models.simp_gcn import SimPGCN
 from heterophily.models.trio import Trio
 from heterophily.models.ugcn import UGCN
@@ -62,7 +64,8 @@ PUBLISHED: tuple[type[Method], ...] = (
     CMGNN,
 )
 CLASSICS: tuple[type[Method], ...] = (GCNPlus, SAGEPlus, GATPlus, LINKX)
-OTHERS: tuple[type[Method], ...] = (Trio, Boosting, DirGCN, DirSAGE, DirGAT)  # not in the paper's table
+# Methods that are not in the paper's table.
+OTHERS: tuple[type[Method], ...] = (Trio, Boosting, DirGCN, DirSAGE, DirGAT, CIGNN, SIGN)
 
 Registered = type[Method] | CustomMethod
 Model = str | Path | MethodLike

@@ -16,6 +16,7 @@ from heterophily.htmp.fuse import Fuse
 from heterophily.htmp.guidance import SymmetricMean
 from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.neighborhoods import WithSelf
+from heterophily.htmp.parts import Sizes
 from heterophily.htmp.transform import NoTransform
 
 INITS = ("ppr", "nppr", "sgc", "random")
@@ -94,8 +95,8 @@ class WeightedLayerSum(Fuse[nn.ParameterDict]):
             check_option("gamma_init", self.init, INITS)
 
     @override
-    def weights(self, n_layers: int) -> nn.ParameterDict:
-        return nn.ParameterDict({"gamma": nn.Parameter(self._initial(n_layers))})
+    def weights(self, size: Sizes) -> nn.ParameterDict:
+        return nn.ParameterDict({"gamma": nn.Parameter(self._initial(size.n_layers))})
 
     def _initial(self, n_layers: int) -> Tensor:
         alpha = self.teleport

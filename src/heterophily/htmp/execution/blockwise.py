@@ -26,8 +26,15 @@ BLOCK = 2**19  # entries per block, or nodes per block without aggregation
 
 
 def evaluate(network: Network, graph: Graph, *, block: int = BLOCK, head: bool = True) -> Tensor:
-    """Return the logits (N, K) of all nodes of a graph on the CPU, or Z with `head=False`."""
+    """Return the logits (N, K) of all nodes of a graph on the CPU, or Z with `head=False`.
+
+    Networks whose parts need all nodes at the same time are evaluated in one pass.
+    """
     network.check(graph)
+    if network.architecture.mixing_reason:
+        with torch.no_grad():
+            whole = graph.to(next(network.parameters()).device)
+            return (network(whole) if head else network.embed(whole)).cpu()
     forward = _BlockwiseForward(network, graph, block)
     adapted = [state for state in network.states if state.needs_adaptation(graph)]
     try:
