@@ -44,11 +44,18 @@ class Layer(nn.Module):
         norm = method.norm if self.active else "none"
         self.norm = NORMS[norm](self.width) if norm != "none" else None
         self.residual = Dense(size.d_in, self.width) if method.residual else None
+        # Whether sums of X are the same in every epoch.
+        self.can_reuse_sums = (
+            architecture.transform.aggregates_inputs
+            and all(channel.guidance.depends_on == "graph" for channel in channels)
+            and not (architecture.dropout.message or architecture.dropout.edge)
+            and "before" not in self.relu_places
+        )
 
     def forward(self, context: Context) -> Tensor:
         """Return Z^l from the inputs of the channels."""
         inputs = self.channel_inputs(context)
-        if self._aggregates_features(inputs, context):
+        if self.can_reuse_sums and all(each is context.x for each in inputs):
             messages = self._after_aggregation(self._feature_sums(context))
         else:
             messages = self.transform_inputs(inputs, context)  # U_r = Z W_r
@@ -82,17 +89,6 @@ class Layer(nn.Module):
     def _after_aggregation(self, sums: Sequence[Tensor]) -> list[Tensor]:
         sums = self.architecture.transform.after_aggregation(sums, self.transform, self.size)
         return self._apply_relu(sums, "after")
-
-    def _aggregates_features(self, inputs: Sequence[Features | None], context: Context) -> bool:
-        """Return whether the channels aggregate X itself, so that their sums are the same in every epoch."""
-        dropout = self.architecture.dropout
-        return (
-            self.architecture.transform.aggregates_inputs
-            and all(each is context.x for each in inputs)
-            and all(channel.guidance.depends_on == "graph" for channel in self.channels)
-            and not (context.training and (dropout.message or dropout.edge))
-            and "before" not in self.relu_places
-        )
 
     def _feature_sums(self, context: Context) -> list[Tensor]:
         """Return (A_r ⊙ B_r) X for every channel, computed once per graph."""
