@@ -63,8 +63,8 @@ class ACMGCN(Method):
             {"extra_self_loop": True},
         ),
         Deviation(
-            "Rows of features are divided by the sum of absolute values. The authors' implementation divides by the sum, "
-            "which is the same for features without negative values and can be near zero for other ones."
+            "Rows of features are divided by the sum of absolute values. The authors' implementation divides by the "
+            "sum, which is the same for features without negative values and can be near zero for other ones."
         ),
         Deviation("The authors' '++' variant, which adds features to the input of the second layer, is omitted."),
     )

@@ -59,8 +59,8 @@ class SimPGCN(Method):
 
     deviations = (
         Deviation(
-            "Rows of features are divided by the sum of absolute values. The authors' implementation divides by the sum, "
-            "which is the same for features without negative values and can be near zero for other ones."
+            "Rows of features are divided by the sum of absolute values. The authors' implementation divides by the "
+            "sum, which is the same for features without negative values and can be near zero for other ones."
         ),
         Deviation("The activation is inside the sum, as in the authors' implementation. The paper writes it outside."),
         Deviation(

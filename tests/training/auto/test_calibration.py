@@ -45,6 +45,16 @@ def test_the_bias_of_two_classes_is_recovered():
     assert fit_calibration(*sample(50, 3, shift=2.0), has_bias=True)[1].tolist() == [0.0, 0.0, 0.0]
 
 
+def test_timid_probabilities_of_a_rare_class_become_decisive():
+    labels = (torch.arange(100) < 7).long()
+    logits = torch.zeros(100, 2)
+    logits[:, 1] = -2.7 + 0.9 * labels + torch.linspace(0, 0.1, 100)  # perfect order, but no probability above 0.17
+    temperature, bias = fit_calibration(logits, labels, has_bias=True)
+    calibrated = logits / temperature + bias
+    assert torch.equal(calibrated.argmax(dim=1), labels)
+    assert F.cross_entropy(calibrated, labels) < 0.1 < F.cross_entropy(logits, labels)
+
+
 def test_few_nodes_and_perfect_predictions_give_finite_temperatures():
     logits = torch.tensor([[9.0, 0.0], [0.0, 9.0]])
     temperature, bias = fit_calibration(logits, torch.tensor([0, 1]), has_bias=True)

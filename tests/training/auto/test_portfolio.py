@@ -12,7 +12,9 @@ def test_the_bundled_portfolio_is_valid_and_starts_with_cheap_candidates():
     candidates = read_portfolio()
     costs = [candidate.cost for candidate in candidates]
     assert costs == sorted(costs)
-    assert {"mlp", "sage+", "gcn+", "linkx", "cmgnn"} <= {candidate.method for candidate in candidates}
+    assert {"mlp", "sage+", "gcn+", "linkx", "cmgnn", "boosting", "trio"} <= {
+        candidate.method for candidate in candidates
+    }
     assert any(candidate.large for candidate in candidates)
 
 
@@ -39,10 +41,13 @@ def test_large_and_dense_graphs_have_fewer_candidates(monkeypatch):
     assert [each.name for each in choose_candidates(star, everything)] == ["a"]
 
 
-def test_features_with_negative_values_exclude_candidates_that_normalize_them(graph):
-    everything = (Candidate("a", "acm-gcn", nonnegative=True), Candidate("b", "gcn"))
-    positive = graph.replace(features=graph.features.abs())
-    assert [len(choose_candidates(each, everything)) for each in (graph, positive)] == [1, 2]
+def test_directed_candidates_need_edges_with_a_direction():
+    everything = (Candidate("a", "sage+", {"direction": "both"}, directed=True), Candidate("b", "gcn"))
+    labels = [0, 1, 0, 1]
+    cycle, path, both = ([(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2), (2, 3)], [(0, 1), (1, 0)])
+    for edges, expected in ((cycle, ["a", "b"]), (path, ["b"]), (both, ["b"])):  # a path is sorted by node number
+        graph = Graph.from_edges(edges, np.eye(4), labels=labels)
+        assert [each.name for each in choose_candidates(graph, everything)] == expected
 
 
 def test_given_settings_apply_to_all_methods_that_have_them(graph):

@@ -33,9 +33,10 @@ class Clock:
     budget: float  # seconds
     start: float = field(default_factory=time.monotonic)
 
-    def left(self, share: float = 1.0) -> float:
-        """Return the seconds that are left of a share of the budget, without the reserve for the end."""
-        return self.start + share * (1 - RESERVE) * self.budget - time.monotonic()
+    def left(self, share: float = 1.0, *, since: float = 0.0) -> float:
+        """Return the seconds that are left, without the reserve for the end, of a share of the time after `since`."""
+        end = (1 - RESERVE) * self.budget
+        return since + share * (end - since) - self.elapsed
 
     @property
     def elapsed(self) -> float:

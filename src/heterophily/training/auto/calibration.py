@@ -1,7 +1,8 @@
 """Calibration: probabilities that agree with observed frequencies, and measures of how well they do.
 
 A temperature T divides the logits: softmax(logits / T). It does not change the order of the classes. For two
-classes, a bias can be added, which does not change the order of the nodes.
+classes, a bias b = (1 - 1/T) m + s can be added, which does not change the order of the nodes. With the median m of
+the log-odds, a temperature makes the probabilities of a rare class more or less diverse, and s shifts them.
 """
 
 import json
@@ -17,7 +18,7 @@ from heterophily.core.types import FloatArray, IntArray, Json, JsonObject
 
 N_BINS = 10
 N_FOLDS = 5
-PRIOR = 1.0  # weight of the prior log T ~ N(0, 1), in units of one validation node
+PRIOR = 1.0  # weight of the prior log T, s ~ N(0, 1), in units of one validation node
 MAX_STEPS = 100
 
 
@@ -42,10 +43,17 @@ def fit_calibration(logits: Tensor, labels: Tensor, *, has_bias: bool) -> tuple[
 
 def _fit(logits: Tensor, labels: Tensor, *, has_bias: bool) -> tuple[float, Tensor]:
     z = logits.detach().double().clamp_min(-1e4)
-    parameters = torch.zeros(2 if has_bias else 1, dtype=torch.double, requires_grad=True)  # log T, b
+    parameters = torch.zeros(2 if has_bias else 1, dtype=torch.double, requires_grad=True)  # log T, s
+    center = (z[:, 1] - z[:, 0]).median() if has_bias else torch.zeros(())
+
+    def bias() -> Tensor:
+        if not has_bias:
+            return torch.zeros(z.shape[1], dtype=torch.double)
+        b = (1 - (-parameters[0]).exp()) * center + parameters[1]
+        return torch.stack([torch.zeros_like(b), b])
 
     def loss() -> Tensor:
-        nll = F.cross_entropy(_calibrated(z, parameters), labels, reduction="sum")
+        nll = F.cross_entropy(z / parameters[0].exp() + bias(), labels, reduction="sum")
         return (nll + PRIOR * parameters.square().sum() / 2) / len(labels)
 
     def closure() -> Tensor:
@@ -59,18 +67,7 @@ def _fit(logits: Tensor, labels: Tensor, *, has_bias: bool) -> tuple[float, Tens
     optimizer.step(closure)
     if not float(loss().detach()) < start:  # also if it is not a number
         return 1.0, torch.zeros(z.shape[1])
-    best = parameters.detach()
-    bias = torch.zeros(z.shape[1])
-    if has_bias:
-        bias[1] = float(best[1])
-    return float(best[0].exp()), bias
-
-
-def _calibrated(z: Tensor, parameters: Tensor) -> Tensor:
-    scaled = z / parameters[0].exp()
-    if len(parameters) == 1:
-        return scaled
-    return scaled + torch.stack([torch.zeros_like(parameters[1]), parameters[1]])
+    return float(parameters[0].detach().exp()), bias().detach().float()
 
 
 def reliability(probabilities: FloatArray, labels: IntArray, *, n_bins: int = N_BINS) -> list[Bin]:

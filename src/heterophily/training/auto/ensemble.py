@@ -1,7 +1,8 @@
 """Select the members of an ensemble greedily on validation nodes, or the best single candidate.
 
-An ensemble is used only if it is better than the best candidate on validation nodes that did not select it: the
-selection is repeated on random halves of the validation nodes and scored on the other halves.
+The greedy selection is repeated on random halves of the validation nodes. The weights are the mean over the halves,
+which depends less on single nodes than one selection. An ensemble is used only if those of the halves are better than
+the best candidate of their half, on average over the other halves, which did not select them.
 """
 
 from collections.abc import Sequence
@@ -16,8 +17,8 @@ from heterophily.models.ensemble import mean_logits
 from heterophily.training.auto.calibration import fit_temperature
 from heterophily.training.scoring import Scoring
 
-MAX_MEMBERS = 5
-N_STEPS = 12  # members are selected with replacement, so weights are multiples of 1 / N_STEPS or more
+MAX_MEMBERS = 6
+N_STEPS = 12  # members are selected with replacement
 N_REPEATS = 5
 MIN_NODES = 20  # validation nodes that a selection requires
 BY_LOG_LOSS = ("accuracy",)  # scorings that are too coarse for a greedy selection
@@ -43,9 +44,9 @@ def select_members(
     weights = F.one_hot(torch.tensor(best), len(logits)).float()
     if not ensemble or len(logits) == 1 or len(labels) < MIN_NODES:
         return Selection(weights, temperatures)
-    gain = score.cross_validated_gain(seed)
+    gain, mean = score.select_on_halves(seed)
     if gain > (0.0, 0.0):
-        weights = score.greedy(everything)
+        weights = mean
     return Selection(weights, temperatures, gain[0])
 
 
@@ -89,15 +90,24 @@ class _Score:
         score, log_loss = self(weights, nodes)
         return (log_loss, score) if self.by_log_loss else (score, log_loss)
 
-    def cross_validated_gain(self, seed: int) -> tuple[float, float]:
-        """Return the mean difference of score and log loss between ensemble and best candidate on other nodes."""
-        gains = []
+    def select_on_halves(self, seed: int) -> tuple[tuple[float, float], Tensor]:
+        """Return the mean gain of score and log loss over the best candidate on other nodes, and the mean weights."""
+        gains, weights = [], []
         for half, rest in _halves(self.labels, self.scoring, seed):
             single = F.one_hot(torch.tensor(self.best(half)), len(self.logits)).float()
-            both = self(self.greedy(half), rest), self(single, rest)
-            gains.append(np.subtract(*both))
-        mean = np.mean(gains, axis=0) if gains else np.zeros(2)
-        return float(mean[0]), float(mean[1])
+            weights.append(self.greedy(half))
+            gains.append(np.subtract(self(weights[-1], rest), self(single, rest)))
+        if not gains:
+            return (0.0, 0.0), torch.zeros(len(self.logits))
+        score, log_loss = np.mean(gains, axis=0).tolist()
+        return (score, log_loss), _largest(torch.stack(weights).mean(dim=0))
+
+
+def _largest(weights: Tensor) -> Tensor:
+    """Return the largest weights, divided by their sum, and zero for all others."""
+    order = weights.argsort(descending=True, stable=True)
+    result = weights.index_fill(0, order[MAX_MEMBERS:], 0.0)
+    return result / result.sum()
 
 
 def _halves(labels: Tensor, scoring: Scoring, seed: int) -> list[tuple[Tensor, Tensor]]:

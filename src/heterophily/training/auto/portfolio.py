@@ -11,7 +11,6 @@ import torch
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.spaces import setting_infos
-from heterophily.core.sparse import Matrix
 from heterophily.core.types import Value
 from heterophily.htmp.method import Method, make_method
 from heterophily.models import find_method
@@ -28,7 +27,7 @@ class _Row(TypedDict, total=False):
     class_weight: str
     large: bool
     max_paths: float
-    nonnegative: bool
+    directed: bool
     settings: dict[str, Value]
 
 
@@ -43,18 +42,27 @@ class Candidate:
     class_weight: str | None = None  # `balanced`, if the candidate always weights its loss
     large: bool = False  # whether it also runs on graphs with many nodes
     max_paths: float = float("inf")  # upper limit of Σ degree², for methods with two-hop neighborhoods
-    nonnegative: bool = False  # whether it requires features without negative values
+    directed: bool = False  # whether it only runs on graphs whose edges have a direction
 
     def make(self) -> Method:
         """Return the method with its settings."""
         return make_method(find_method(self.method), self.settings)
 
     def fits(self, graph: Graph) -> bool:
-        """Return whether the candidate is affordable on a graph of this size and accepts its features."""
+        """Return whether the candidate is affordable on a graph of this size and uses what the graph has."""
         n_paths = float(graph.degrees.to(torch.double).square().sum())
-        x = graph.features.values if isinstance(graph.features, Matrix) else graph.features
-        is_valid = not self.nonnegative or not bool((x < 0).any())
-        return (self.large or graph.n_nodes < LARGE) and n_paths <= self.max_paths and is_valid
+        is_affordable = (self.large or graph.n_nodes < LARGE) and n_paths <= self.max_paths
+        return is_affordable and (not self.directed or has_direction(graph))
+
+
+def has_direction(graph: Graph) -> bool:
+    """Return whether edges have a direction.
+
+    If all edges are sorted by node number, an undirected graph was probably stored with one entry per edge.
+    """
+    edges = graph.adjacency.without_diagonal()
+    is_sorted = bool((edges.rows < edges.indices).all() or (edges.rows > edges.indices).all())
+    return graph.is_directed and not is_sorted
 
 
 def read_portfolio(path: Path = FILE) -> tuple[Candidate, ...]:

@@ -1,8 +1,11 @@
 """A race of candidates under a time budget: cheap ones first, and only promising ones continue.
 
 The race has three rounds. In the first, all candidates train for a few epochs. The better half, and all that are
-within the uncertainty of the best, continue in the next round, until the last round trains the remaining ones to
-the end. Decisions are made between rounds, so the result does not depend on the order in which tasks end.
+within the uncertainty of the best, continue in the second round, and the better quarter in the last one, which trains
+them to the end. Decisions are made between rounds, so the result does not depend on the order in which tasks end.
+
+If the time of the first round is over before all candidates have started, the remaining ones have a race of their own
+in the time that the others leave.
 """
 
 import dataclasses
@@ -25,7 +28,7 @@ MIN_SURVIVORS = 3
 
 @dataclass(frozen=True)
 class Round:
-    """Train up to a number of epochs, within a share of the budget that includes earlier rounds."""
+    """Train up to a number of epochs, within a share of the time of the race that includes earlier rounds."""
 
     n_epochs: int
     budget_share: float
@@ -51,8 +54,8 @@ def run_race(
     n_workers = choose_workers(workers, graph, options, len(candidates))
     try:
         with open_runner(graph, options, folder, workers=n_workers) as runner:
-            for number, each in enumerate(ROUNDS):
-                race.run_round(runner, each, is_first=number == 0)
+            while race.waiting and clock.left() > 0:
+                race.run_rounds(runner)
     except KeyboardInterrupt:
         race.stopped = "interrupted"
     return race.finish()
@@ -77,19 +80,26 @@ class _Race:
         self.stopped = "finished"
         self.saved: dict[int, Outcome] = {}  # the last outcome with weights and predictions, by candidate
 
-    def run_round(self, runner: Runner, current: Round, *, is_first: bool) -> None:
-        """Run one round and decide who continues."""
-        indices = list(range(len(self.entries))) if is_first else self.survivors()
-        for outcome in runner.run(self._tasks(indices, current), self._progress):
-            self._record(outcome)
-            if outcome.status == "interrupted":
-                raise KeyboardInterrupt
+    @property
+    def waiting(self) -> list[int]:
+        """The candidates that have not started."""
+        return [i for i, entry in enumerate(self.entries) if entry.status == "pending"]
 
-    def survivors(self) -> list[int]:
-        """Return the paused candidates that continue: the better half, and those close to the best."""
+    def run_rounds(self, runner: Runner) -> None:
+        """Run all rounds with the candidates that have not started, and decide between rounds who continues."""
+        start, indices = self.clock.elapsed, self.waiting
+        for number, current in enumerate(ROUNDS, start=1):
+            for outcome in runner.run(self._tasks(indices, current, start), self._progress):
+                self._record(outcome)
+                if outcome.status == "interrupted":
+                    raise KeyboardInterrupt
+            indices = self.survivors(number)
+
+    def survivors(self, number: int) -> list[int]:
+        """Return the paused candidates that continue after a round: the better half or quarter, and the close ones."""
         known = sorted(self.saved)
         ranked = sorted(known, key=lambda i: (-self.entries[i].score, i))
-        n_best = max(MIN_SURVIVORS, math.ceil(len(ranked) / 2))
+        n_best = max(MIN_SURVIVORS, math.ceil(len(ranked) / 2**number))
         best = self.entries[ranked[0]].score if ranked else 0.0
         close = {i for i in known if self.entries[i].score >= best - self.uncertainty}
         chosen = close | set(ranked[:n_best])
@@ -98,15 +108,16 @@ class _Race:
                 self._change(i, status="stopped early")
         return [i for i in ranked if i in chosen and self.entries[i].status == "paused"]
 
-    def _tasks(self, indices: Sequence[int], current: Round) -> Iterator[Task]:
-        """Yield tasks as long as there is time for them."""
+    def _tasks(self, indices: Sequence[int], current: Round, start: float) -> Iterator[Task]:
+        """Yield tasks as long as there is time for them. Candidates without any wait for the next race."""
         is_last = current.n_epochs == ENDLESS
         for i in indices:
             limit = self.clock.left() if is_last else MAX_SHARE * self.clock.budget
-            seconds = min(limit, self.clock.left(current.budget_share))
+            seconds = min(limit, self.clock.left(current.budget_share, since=start))
             if seconds <= 0 and (self.saved or self.clock.left() <= 0):
-                self.stopped = "budget"
-                self._change(i, status="out of time" if i in self.saved else "skipped")
+                if i in self.saved:
+                    self.stopped = "budget"
+                    self._change(i, status="out of time")
                 continue
             self._change(i, status="running")
             is_network = self.candidates[i].make().is_network  # trees are cheap and cannot be continued
@@ -140,6 +151,8 @@ class _Race:
     def finish(self) -> Leaderboard:
         """Return the final leaderboard. A score belongs to the weights and predictions in the folder."""
         ends = {"pending": "skipped", "running": "interrupted", "paused": "out of time"}
+        if self.waiting and self.stopped == "finished":
+            self.stopped = "budget"
         for i, entry in enumerate(self.entries):
             self._change(i, status=ends.get(entry.status, entry.status), **self._result(i))
         return self.board
