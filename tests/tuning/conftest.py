@@ -7,8 +7,8 @@ import pytest
 
 from heterophily import Graph, Split
 from heterophily.runs import worker
-from heterophily.tuning import optimize as driver
 from heterophily.tuning import search
+from heterophily.tuning import trials as driver
 from heterophily.views import search as summary
 
 N, F, K = 60, 12, 3

@@ -24,7 +24,7 @@ from heterophily.runs import worker
 from heterophily.runs.job import make_job
 from heterophily.runs.record import RESULTS_VERSION
 from heterophily.tuning import SearchResult, study
-from heterophily.tuning import optimize as driver
+from heterophily.tuning import trials as driver
 
 LINEAR = replace(replace_architecture(GCN(), "linear", activation="none"), space={"width": Choice(32, 64)})
 
@@ -224,7 +224,7 @@ KILLED = """
 import os, signal, sys
 import torch
 from heterophily import Graph
-from heterophily.tuning import optimize as driver
+from heterophily.tuning import search, trials as driver
 from heterophily.views import search as summary
 from heterophily.training.trainer import Trainer
 torch.set_num_threads(1)
@@ -238,7 +238,7 @@ def deadly(self, number):
     epoch(self, number)
 Trainer._epoch = deadly
 graph = Graph.load(sys.argv[1])
-driver.search("gcn", graph, trials=5, splits="0-1", out=sys.argv[2], device="cpu", settings={"max_epochs": 4})
+search("gcn", graph, trials=5, splits="0-1", out=sys.argv[2], device="cpu", settings={"max_epochs": 4})
 """
 
 

@@ -7,7 +7,7 @@ from heterophily.core.graph import Graph
 from heterophily.core.types import Settings
 from heterophily.data import published as paper
 from heterophily.models import find_method
-from heterophily.models.settings import Tables, merge_settings
+from heterophily.models.settings import Tables, merge_settings, trials_of
 from heterophily.runs.job import Job, absolute_path, make_job, parse_splits
 
 MODELS = tuple(paper.methods())  # in the order of the paper's table
@@ -36,12 +36,15 @@ def plan(
         tables = (user_tables or {}).get(name)
         for source, graph in graphs.items():
             values, origin = merge_settings(name, graph.name, tables, settings)
+            trials = 0 if settings else trials_of(name, graph.name, tables)
             for split in parse_splits(graph, splits):
                 _check_scored(graph, split)
                 number = seed + list(graph.splits).index(split)
                 # A graph from tables contains more than its files, such as the roles of their columns.
                 read_from = source if graph.encoder is None else None
-                job = make_job(model, graph, split, seed=number, settings=values, source=read_from, origin=origin)
+                job = make_job(
+                    model, graph, split, seed=number, settings=values, source=read_from, origin=origin, trials=trials
+                )
                 jobs.append(job)
     return sorted(jobs, key=lambda job: job.cost)
 

@@ -23,7 +23,7 @@ from heterophily.htmp.transform import Linear
 from heterophily.models import BUILT_IN, Model, find_method
 from heterophily.models.hog_gcn import PathCounts
 from heterophily.models.ugcn import CommonNeighbors
-from heterophily.runs.record import RESULTS_VERSION, Record
+from heterophily.runs.record import RESULTS_VERSION, Record, optional_facts
 from heterophily.training.scoring import DEFAULT_SCORING
 from heterophily.training.splits import with_validation
 
@@ -81,7 +81,7 @@ class Job:
         empty = self.empty_record
         facts: list[Json] = [record.recipe, empty.checksum, self.nodes, empty.seed, empty.version]
         is_same = record.identity == empty.recipe and record.scoring == empty.scoring
-        return is_same and record.key == key_of(facts, empty.scoring)
+        return is_same and record.trials == empty.trials and record.key == key_of(facts, empty.scoring, empty.trials)
 
     def __str__(self) -> str:
         return f"{self.empty_record.model} on {self.empty_record.dataset}, split {self.split}"
@@ -100,17 +100,19 @@ def make_job(
     hide_test_labels: bool = False,
     device: str = "auto",
     scoring: str = DEFAULT_SCORING.name,
+    trials: int = 0,
 ) -> Job:
     """Create a job. Workers load the graph from `source`; without one, the job contains the graph.
 
-    `origin` is the place from which the settings were read, such as `search`.
+    `origin` is the place from which the settings were read, such as `search`, and `trials` is the number of trials
+    of `tune` that selected them.
     """
     values = dict(settings or {})
     method = make_method(find_method(model), values)
     nodes = _node_digest(graph, split, seed=seed, hide_test_labels=hide_test_labels)
     identity = identity_of(method)
     record = Record(
-        key=key_of([identity, graph.checksum, nodes, seed, RESULTS_VERSION], scoring),
+        key=key_of([identity, graph.checksum, nodes, seed, RESULTS_VERSION], scoring, trials),
         model=method.name,
         dataset=graph.name,
         split=split,
@@ -122,6 +124,7 @@ def make_job(
         checksum=graph.checksum,
         version=RESULTS_VERSION,
         scoring=scoring,
+        trials=trials,
     )
     return Job(
         absolute_path(model) if isinstance(model, str) else model,
@@ -137,9 +140,9 @@ def make_job(
     )
 
 
-def key_of(facts: list[Json], scoring: str) -> str:
-    """Return the key of a job. Accuracy is omitted, so that keys of earlier versions remain valid."""
-    return digest(facts if scoring == DEFAULT_SCORING.name else [*facts, scoring])
+def key_of(facts: list[Json], scoring: str, trials: int = 0) -> str:
+    """Return the key of a job."""
+    return digest([*facts, *optional_facts(scoring, trials)])
 
 
 def resolve_nodes(graph: Graph, name: str, *, seed: int, hide_test_labels: bool) -> Split:

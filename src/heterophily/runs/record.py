@@ -86,6 +86,7 @@ class Record:
     finished: str = ""  # time in UTC
     version: int = 1  # RESULTS_VERSION of the code that ran
     scoring: str = DEFAULT_SCORING.name  # decides when training stops and which epoch is retained
+    trials: int = 0  # number of trials of `tune` that selected the settings; 0 for any other settings
 
     @property
     def done(self) -> bool:
@@ -105,8 +106,8 @@ class Record:
     @property
     def group(self) -> str:
         """The same text for runs of one table cell, which differ only in split and seed."""
-        facts = [self.identity, self.checksum, self.version]
-        return digest(facts if self.scoring == DEFAULT_SCORING.name else [*facts, self.scoring])
+        facts: list[Json] = [self.identity, self.checksum, self.version]
+        return digest([*facts, *optional_facts(self.scoring, self.trials)])
 
     def score(self, part: str = "test", scoring: str = DEFAULT_SCORING.name) -> float:
         """Return a score of the run, by default test accuracy, between 0 and 1."""
@@ -129,6 +130,11 @@ class Record:
         if "scores" not in record.run:
             return record
         return replace(record, run={**record.run, "scores": renamed_scores(record.run["scores"])})
+
+
+def optional_facts(scoring: str, trials: int) -> list[Json]:
+    """Return the facts of a run that have a default. Defaults are omitted, so that keys of earlier versions hold."""
+    return [*([] if scoring == DEFAULT_SCORING.name else [scoring]), *([f"{trials} trials"] if trials else [])]
 
 
 @cache
@@ -220,7 +226,7 @@ def latest(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
     """Return the records per model and dataset that belong together: one graph, method, and version each.
 
     If a dataset has several graphs, or a method has several settings on it, those with the newest finished
-    run are selected, or those with the newest failed run if none is finished.
+    run are selected, or those with the newest failed run if none is finished. Tuned settings are preferred.
     """
     graphs: dict[str, dict[str, list[Record]]] = {}
     for record in records:
@@ -233,7 +239,7 @@ def latest(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
 
 
 def _newest(groups: dict[str, list[Record]]) -> list[Record]:
-    return max(groups.values(), key=lambda rs: max((r.done, r.finished) for r in rs))
+    return max(groups.values(), key=lambda rs: max((r.done, r.trials > 0, r.finished) for r in rs))
 
 
 def _parse(text: bytes, place: str) -> Record:

@@ -82,6 +82,7 @@ class RecordSchema(TypedDict):
     environment: NotRequired[dict[str, Scalar]]
     finished: NotRequired[Time]
     version: NotRequired[Count]
+    trials: NotRequired[Count]
 
 
 def parse_record(text: bytes) -> JsonObject:

@@ -142,6 +142,7 @@ def _open_graph(job: Job) -> Graph:
         settings=job.settings,
         hide_test_labels=job.hide_test_labels,
         scoring=job.scoring,
+        trials=job.empty_record.trials,
     )
     if current.key != job.key:
         raise HeterophilyError(f"{job} changed after the run was planned; start the command again")

@@ -13,7 +13,7 @@ from heterophily.core.types import Value
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.identity import Imports, changed_fields, expression
 from heterophily.htmp.method import CustomMethod
-from heterophily.models.settings import read_settings
+from heterophily.models.settings import SOURCE, TRIALS, read_settings
 from heterophily.tuning import components
 from heterophily.tuning.result import SearchResult, TrialResult
 
@@ -35,7 +35,8 @@ def winner_path(result: SearchResult, folder: Path) -> Path:
 
 def settings_table(result: SearchResult) -> dict[str, Value]:
     """Return the best settings as a table of a settings file."""
-    return {"source": "search", **changed_preset(result), **result.settings}
+    trials = {TRIALS: result.n_finished} if result.origin == "tune" else {}
+    return {SOURCE: result.origin, **trials, **changed_preset(result), **result.settings}
 
 
 def changed_preset(result: SearchResult) -> dict[str, str]:

@@ -46,6 +46,12 @@ class SearchResult:
     importances: Mapping[str, float]
     facts: Mapping[str, Json]  # what defines the study
     files: Mapping[str, Path] = field(default_factory=dict)
+    origin: str = "search"  # or tune
+
+    @property
+    def n_finished(self) -> int:
+        """The number of trials that are not running elsewhere."""
+        return len(self.trials) - self.count("running")
 
     @property
     def value(self) -> float:

@@ -110,6 +110,7 @@ class Claims:
     seed: int
     folder: Path
     is_local: bool  # whether all commands run on this machine
+    seconds: float | None = None  # limit of the training time of all trials, after which none is added
 
     @property
     def lock(self) -> FileLock:
@@ -123,16 +124,16 @@ class Claims:
         one worker has the same trials as an undisturbed one.
         """
         with self.lock:
-            n_missing = self.count_missing()
-            if n_missing <= 0:
+            if self.count_missing() <= 0:
                 return None
-            orphan = next(iter(orphans(self.study, is_local=self.is_local)), None)
+            waiting = orphans(self.study, is_local=self.is_local)
+            orphan, index = next(iter(waiting), None), count_claimed(self.study) - len(waiting)
             trial = self.study.ask() if orphan is None else Trial(self.study, orphan._trial_id)
             trial.set_user_attr("process", _describe_process())
             if orphan is not None:
                 trial.set_user_attr("lost", _n_lost(orphan) + 1)
             if "draw" not in trial.user_attrs:
-                trial.set_user_attr("draw", self.seed * 1_000_003 + self.n_trials - n_missing)
+                trial.set_user_attr("draw", self.seed * 1_000_003 + index)
             return trial
 
     def count_missing(self) -> int:
@@ -140,6 +141,8 @@ class Claims:
         with self.lock:
             recover_trials(self.study, is_local=self.is_local)
             n_orphans = len(orphans(self.study, is_local=self.is_local))
+            if self.seconds is not None and used_seconds(self.study) >= self.seconds:
+                return n_orphans
             return self.n_trials - count_claimed(self.study) + n_orphans
 
 
@@ -200,6 +203,7 @@ class TrialAttributes(TypedDict, total=False):
     accuracies: list[Finite]
     scores: list[Finite]
     reason: str
+    seconds: Finite
     lost: int
     void: bool
     draw: int
@@ -221,6 +225,11 @@ def count_claimed(study: optuna.Study) -> int:
     """Return the number of trials that are finished or running."""
     trials = study.get_trials(deepcopy=False)
     return sum(t.state != TrialState.WAITING and not is_abandoned(t) for t in trials)
+
+
+def used_seconds(study: optuna.Study) -> float:
+    """Return the training time of all trials, including the finished runs of unfinished trials."""
+    return sum(float(trial.user_attrs.get("seconds", 0.0)) for trial in study.get_trials(deepcopy=False))
 
 
 def is_abandoned(trial: FrozenTrial) -> bool:

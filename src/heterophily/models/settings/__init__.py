@@ -13,6 +13,8 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.types import Settings, Value
 
 SOURCE = "source"  # key of a table: where its settings come from
+TRIALS = "trials"  # key of a table: number of trials of `tune` that selected its settings
+DEFAULTS: Mapping[str, Value] = {SOURCE: "defaults"}  # the table of a dataset without tuned settings
 Tables = Mapping[str, Settings]  # settings per dataset
 
 
@@ -29,9 +31,16 @@ def merge_settings(
 
 def tuned(model: str, dataset: str, user_tables: Tables | None = None) -> dict[str, Value]:
     """Return the settings of a table, with their preset; empty if the dataset has no table."""
-    table = dict(_table(model, dataset, user_tables))
-    table.pop(SOURCE, None)
-    return table
+    table = _table(model, dataset, user_tables)
+    return {name: value for name, value in table.items() if name not in (SOURCE, TRIALS)}
+
+
+def trials_of(model: str, dataset: str, user_tables: Tables | None = None) -> int:
+    """Return the number of trials of `tune` that selected the settings of a table, or 0."""
+    number = _table(model, dataset, user_tables).get(TRIALS, 0)
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        raise HeterophilyError(f"{TRIALS} of {model} on {dataset} must be the number of trials, got {number!r}")
+    return number
 
 
 def source_of(model: str, dataset: str, user_tables: Tables | None = None) -> str:
