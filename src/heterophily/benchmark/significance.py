@@ -17,6 +17,7 @@ Only paired runs are compared: those with the same split and the same seed.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean, variance
 
 import numpy as np
@@ -46,6 +47,19 @@ class Comparison:
     def significant(self, alpha: float = ALPHA) -> bool:
         """Return whether the other method is significantly worse."""
         return self.difference > 0 and self.p_holm <= alpha
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Comparison of two methods on a dataset, with Holm's correction over all pairs of the dataset."""
+
+    first: str
+    second: str
+    n_splits: int
+    difference: float  # first minus second, over the runs that both have
+    t: float
+    p: float
+    p_holm: float
 
 
 @dataclass(frozen=True)
@@ -98,6 +112,17 @@ def against_best(scores: Mapping[str, Scores], *, test_to_train: float = TEST_TO
         )
     adjusted = holm([p for *_, p in rows])
     return [Comparison(best, *row, q) for row, q in zip(rows, adjusted, strict=True)]
+
+
+def all_pairs(scores: Mapping[str, Scores], *, test_to_train: float = TEST_TO_TRAIN) -> list[PairedTest]:
+    """Compare all pairs of methods that share at least two splits."""
+    rows = []
+    for first, second in combinations([model for model, runs in scores.items() if runs], 2):
+        differences = paired_differences(scores[first], scores[second])
+        if len(differences) >= 2:
+            t, p = corrected_t_test(differences, test_to_train=test_to_train)
+            rows.append((first, second, len(differences), fmean(differences), t, p))
+    return [PairedTest(*row, q) for row, q in zip(rows, holm([p for *_, p in rows]), strict=True)]
 
 
 def paired_differences(one: Scores, other: Scores) -> list[float]:

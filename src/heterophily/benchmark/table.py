@@ -8,17 +8,21 @@ than max(0.3, published std / 4).
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean, stdev
 
 from scipy.stats import rankdata
 
+from heterophily.benchmark.selection import select_cells
 from heterophily.benchmark.significance import (
     ALPHA,
     TEST_TO_TRAIN,
     Comparison,
+    PairedTest,
     Ranking,
     Scores,
     against_best,
+    all_pairs,
     paired_means,
     rank_over_datasets,
 )
@@ -52,6 +56,14 @@ class Entry:
     position: int = 0  # 1 best, 2 second of the methods with the most runs, 0 any other
     not_significantly_worse: bool | None = None  # None for the best method, or if not tested
     published: Published | None = None
+    test: Comparison | None = None  # with the best method; None for the best one, or if not tested
+    settings: str = ""  # kind of the settings, in a table with several kinds
+    trials: int = 0  # of `tune` that selected the settings
+
+    @property
+    def column(self) -> str:
+        """The name of the column: the dataset, with the kind of the settings if the table has several."""
+        return f"{self.dataset} ({self.settings})" if self.settings else self.dataset
 
     @property
     def failure_label(self) -> str:
@@ -96,7 +108,11 @@ class Entry:
             "rank": self.rank,
             "place": self.position,
             "not_significantly_worse": self.not_significantly_worse,
+            "p": None if self.test is None else self.test.p,
+            "p_holm": None if self.test is None else self.test.p_holm,
         }
+        if self.settings:
+            facts |= {"settings": self.settings, "trials": self.trials}
         if self.published is None:
             return facts
         return {
@@ -126,6 +142,13 @@ class Table:
     alpha: float
     against: bool  # whether the results are compared with the paper's
     n_excluded: int  # number of records of other settings, graphs, or versions than those shown
+    scores: Mapping[str, Mapping[str, Scores]]  # per dataset and method
+    budget: str = ""  # number of trials of `tune`, in a table with several kinds of settings
+
+    @cached_property
+    def pairs(self) -> dict[str, list[PairedTest]]:
+        """The tests of all pairs of methods, per dataset."""
+        return {name: all_pairs(rows, test_to_train=self.test_to_train[name]) for name, rows in self.scores.items()}
 
     @property
     def untested(self) -> dict[str, list[str]]:
@@ -163,11 +186,21 @@ def build_table(
             f"the paper reports only {PUBLISHED_SCORING}, not {scoring}; omit --scoring or --against"
         )
     records = list(records)
+    rows, columns = select_cells(records, models, datasets)
+    return table_of(records, rows, columns, scoring=scoring, against=against, alpha=alpha)
+
+
+def table_of(
+    records: Sequence[Record],
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    *,
+    scoring: str = DEFAULT_SCORING.name,
+    against: bool = False,
+    alpha: float = ALPHA,
+) -> Table:
+    """Return the table of these methods and datasets, some of which may have no record."""
     cells = latest(records)
-    if not cells:
-        raise HeterophilyError("there are no records; create them with `heterophily bench`")
-    rows = _select("model", models, {model for model, _ in cells}, paper.methods())
-    columns = _select("dataset", datasets, {name for _, name in cells}, paper.datasets())
     shown = {d: {m: one_per_run(cells.get((m, d), ())) for m in rows} for d in columns}
     scores = {d: {m: _scores(shown[d][m], scoring) for m in rows} for d in columns}
     ratios = {d: _test_to_train([r for runs in shown[d].values() for r in runs]) for d in columns}
@@ -191,6 +224,7 @@ def build_table(
         alpha,
         against,
         _count_excluded(records, cells, entries),
+        scores,
     )
 
 
@@ -219,19 +253,6 @@ def _count_excluded(
     return sum(counts[cell] - len(cells.get(cell, ())) for cell in entries)
 
 
-def _select(kind: str, names: Sequence[str] | None, known: set[str], order: Iterable[str]) -> tuple[str, ...]:
-    """Return the given names, or all: the paper's in its order, then the others in alphabetical order."""
-    if names is None:
-        first = [name for name in order if name in known]
-        return (*first, *sorted(known - set(first)))
-    if not names:
-        raise HeterophilyError(f"expected at least one {kind}; name one, or omit the option for all")
-    for name in names:
-        if name not in known:
-            raise unknown_name(f"{kind} in these results", name, known)
-    return tuple(dict.fromkeys(names))
-
-
 def one_per_run(records: Iterable[Record]) -> list[Record]:
     """Return one record per split and seed, preferring finished records and then the newest."""
     selected: dict[tuple[str, int], Record] = {}
@@ -245,7 +266,12 @@ def _scores(records: Iterable[Record], scoring: str) -> dict[tuple[str, int], fl
     scores = {}
     for record in records:
         if record.done:
-            known = record.run["scores"].get("test", {})
+            if not record.has_test_scores:
+                raise HeterophilyError(
+                    f"{record.model} on {record.dataset}, split {record.split}, has no test scores, because it is a "
+                    "trial of `search` or `tune`; use the folder of `bench`"
+                )
+            known = record.run["scores"]["test"]
             if scoring not in known:
                 raise unknown_name(f"scoring of {record.model} on {record.dataset}", scoring, known)
             scores[record.split, record.seed] = 100 * record.score("test", scoring)
@@ -285,8 +311,13 @@ def _with_positions(column: Sequence[Entry], scores: Mapping[str, Scores]) -> li
 
 
 def _with_significance(column: Sequence[Entry], comparisons: Sequence[Comparison], alpha: float) -> list[Entry]:
-    results = {c.other: not c.significant(alpha) for c in comparisons}
-    return [replace(e, not_significantly_worse=results.get(e.model)) for e in column]
+    tests = {c.other: c for c in comparisons}
+    return [
+        replace(e, not_significantly_worse=not tests[e.model].significant(alpha), test=tests[e.model])
+        if e.model in tests
+        else e
+        for e in column
+    ]
 
 
 def _compare(scores: Mapping[str, Scores], ratio: float) -> list[Comparison]:

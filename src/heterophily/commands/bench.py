@@ -12,8 +12,6 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS
 
 if TYPE_CHECKING:
-    from heterophily.core.frames import Roles
-    from heterophily.core.graph import Graph
     from heterophily.models.settings import Tables
 
 app = typer.Typer()
@@ -45,8 +43,12 @@ class BenchOptions(TableOptions):
     settings_files: Annotated[
         list[Path],
         Option("--settings"),
-        "TOML file with settings, as `search` writes, named <model>.toml; can be repeated.",
+        "TOML file with settings, as `search` writes, named <model>.toml, or a folder of such files, as `tune` writes; "
+        "can be repeated.",
     ] = field(default_factory=list)
+    defaults: Annotated[
+        bool, Option("--defaults"), "Use the default settings of the methods, and ignore bundled settings."
+    ] = False
 
 
 @app.command(rich_help_panel=PANEL)
@@ -54,13 +56,14 @@ class BenchOptions(TableOptions):
 def bench(options: BenchOptions) -> None:
     """Train models on datasets, and skip runs that already have a record."""
     from heterophily.benchmark.plan import DATASETS, MODELS, plan
+    from heterophily.data.loading import open_available
     from heterophily.runs.execute import run_jobs
     from heterophily.runs.job import Limits
     from heterophily.views.progress import show_progress
 
-    graphs, skipped = _load_graphs(parse_names(options.datasets, DATASETS), options.roles)
+    graphs, skipped = open_available(parse_names(options.datasets, DATASETS), options.roles)
     models = parse_names(options.models, MODELS)
-    tables = _read_settings(options.settings_files, models, [g.name for g in graphs.values()])
+    tables = _read_settings(options, models, [g.name for g in graphs.values()])
     jobs = plan(
         models,
         graphs,
@@ -89,33 +92,18 @@ def bench(options: BenchOptions) -> None:
         raise typer.Exit(1)
 
 
-def _load_graphs(names: list[str], roles: "Roles | None") -> "tuple[dict[str, Graph], dict[str, str]]":
-    """Return graphs by name or path, and the reasons why datasets are not available. Roles apply to all files."""
-    from heterophily.data.catalog import CATALOG
-    from heterophily.data.loading import open_graph
-    from heterophily.data.synthetic import EMBEDDED
-
-    names_of_files = [name for name in names if name not in CATALOG and name != EMBEDDED]
-    graphs, skipped = {}, {}
-    for name in names:
-        try:
-            applied = roles if name in names_of_files or not names_of_files else None
-            graphs[name] = open_graph(name, roles=applied, for_training=True)
-        except HeterophilyError as error:
-            if name not in CATALOG or len(names) == 1:
-                raise
-            skipped[name] = str(error)
-    return graphs, skipped
-
-
-def _read_settings(files: list[Path], models: list[str], datasets: list[str]) -> "dict[str, Tables]":
+def _read_settings(options: BenchOptions, models: list[str], datasets: list[str]) -> "dict[str, Tables]":
     """Return the tables of settings by the name of their method."""
     from heterophily.models import find_method
-    from heterophily.models.settings import read_settings
+    from heterophily.models.settings import default_tables, read_settings
 
     names = [find_method(model).name for model in models]
+    if options.defaults:
+        if options.settings_files:
+            raise HeterophilyError("--defaults ignores all files with settings; omit it or --settings")
+        return {name: default_tables(datasets) for name in names}
     tables = {}
-    for path in files:
+    for path in [file for given in options.settings_files for file in _settings_files(given, names)]:
         name = names[0] if len(names) == 1 else path.stem
         if name not in names:
             raise HeterophilyError(
@@ -124,6 +112,16 @@ def _read_settings(files: list[Path], models: list[str], datasets: list[str]) ->
             )
         tables[name] = read_settings(path, datasets=datasets)
     return tables
+
+
+def _settings_files(path: Path, models: list[str]) -> list[Path]:
+    """Return a file, or the files of these models in a folder."""
+    if not path.is_dir():
+        return [path]
+    files = [file for file in sorted(path.glob("*.toml")) if file.stem in models]
+    if not files:
+        raise HeterophilyError(f"{path} must contain a file <model>.toml for one of {', '.join(models)}")
+    return files
 
 
 @app.command(rich_help_panel=PANEL)
@@ -138,17 +136,23 @@ def table(
     diagram: Annotated[
         Path | None, Option(help="Image file for a critical-difference diagram: .png, .pdf, or .svg.")
     ] = None,
+    pairs: Annotated[
+        bool, Option("--pairs", help="Print the tests of all pairs of methods as CSV or JSON instead of the means.")
+    ] = False,
 ) -> None:
-    """Print means, ranks, and significance of benchmark results."""
-    from heterophily.benchmark.table import build_table
+    """Print means, ranks, and significance of benchmark results.
+
+    If `tune` selected some of the settings, each dataset has a column with the default and one with the tuned settings.
+    """
+    from heterophily.benchmark.columns import build_columns
     from heterophily.runs.record import read_records
     from heterophily.views.charts import table_diagram
     from heterophily.views.matplotlib import check_extension, save_charts
-    from heterophily.views.tables import format_of, print_table, write_table
+    from heterophily.views.tables import format_of, print_table, render_pairs, write_table, write_text
 
     if diagram is not None:
         check_extension(diagram)
-    result = build_table(
+    result = build_columns(
         read_records(source),
         scoring=scoring,
         models=_names_or_none(models),
@@ -156,7 +160,10 @@ def table(
         against=against is not None,
     )
     plotted = None if diagram is None else save_charts([table_diagram(result)], diagram)
-    if out is None:
+    if pairs:
+        text = render_pairs(result, kind or ("csv" if out is None else format_of(out)))
+        typer.echo(text, nl=False) if out is None else write_text(text, out)
+    elif out is None:
         print_table(result, kind or "text")
     else:
         write_table(result, out, kind or format_of(out))

@@ -1,4 +1,4 @@
-"""The command `heterophily search`."""
+"""The commands `search` and `tune`, which choose settings on validation nodes."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import MAX_SEED, Nodes, Source, TableOptions, parse_settings, with_options
+from heterophily.commands.options import (
+    MAX_SEED,
+    Nodes,
+    Source,
+    TableOptions,
+    parse_names,
+    parse_settings,
+    with_options,
+)
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS, find_scoring
 
 app = typer.Typer()
@@ -72,3 +80,74 @@ def search(options: SearchOptions) -> None:
             display=display,
         )
     console().print(result_view(write_summary(result, options.out)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(TableOptions):
+    """Options of `tune`."""
+
+    models: Annotated[str, "Comma-separated list of methods and Python files, or `all` for the paper's 14."]
+    datasets: Annotated[str, "Comma-separated list of datasets and graph files, or `all` for the paper's 10."]
+    out: Annotated[Path, "Folder for the trials and the settings. A rerun continues from the existing trials."]
+    trials: Annotated[int | None, Option(min=1), "Number of trials per method and dataset."] = None
+    budget: Annotated[
+        str | None,
+        "Training time per method and dataset, such as 30s, 5m, or 1h. With --trials, the limit that is reached first "
+        "applies.",
+    ] = None
+    splits: Annotated[str | None, "Splits such as `0-2` or `0,3`, or `all`; the first three by default."] = None
+    workers: Annotated[int, Option(min=1), "Number of trials at the same time, over all methods and datasets."] = 1
+    threads: Annotated[
+        int, Option(min=1), "Number of PyTorch threads per trial. Another number changes the last digits of results."
+    ] = 1
+    scoring: Annotated[str, f"Objective of training and of the search, one of {', '.join(SCORINGS)}."] = (
+        DEFAULT_SCORING.name
+    )
+    seed: Annotated[int, Option(min=0, max=MAX_SEED), "Seed of the sampler and of training."] = 0
+    settings: Annotated[list[str], Option("--set"), "Setting that is not searched; can be repeated."] = field(
+        default_factory=list
+    )
+
+
+@app.command(rich_help_panel="Experiments")
+@with_options(TuneOptions)
+def tune(options: TuneOptions) -> None:
+    """Search the settings of several methods with the same budget, on validation nodes.
+
+    Every search starts with the defaults of its method. The command neither computes nor stores test scores. It prints
+    the `bench` commands that train the tuned and the default settings on all splits. If it is interrupted, run the same
+    command again to resume it. Several commands with the same folder share the work.
+    """
+    from heterophily.benchmark.plan import DATASETS, MODELS
+    from heterophily.data.loading import open_available
+    from heterophily.tuning.tune import tune
+    from heterophily.views.console import console
+    from heterophily.views.progress import TuneProgress
+    from heterophily.views.tune import next_commands, tune_view
+
+    find_scoring(options.scoring)  # before the graphs are loaded
+    models = parse_names(options.models, MODELS)
+    graphs, skipped = open_available(parse_names(options.datasets, DATASETS), options.roles)
+    with TuneProgress(options.trials, len(models) * len(graphs), scoring=options.scoring) as display:
+        result = tune(
+            models,
+            list(graphs.values()),
+            out=options.out,
+            trials=options.trials,
+            budget=options.budget,
+            splits=options.splits,
+            workers=options.workers,
+            threads=options.threads,
+            seed=options.seed,
+            scoring=options.scoring,
+            settings=parse_settings(options.settings),
+            display=display,
+        )
+    for name, reason in skipped.items():
+        typer.secho(f"skipped {name}: {reason}", fg="yellow", err=True)
+    console().print(tune_view(result))
+    typer.echo("Next, train on all splits and compare test scores:")
+    for command in next_commands(result, models=options.models, datasets=options.datasets):
+        typer.echo(f"  {command}")  # a console would break the line
+    if result.failed or skipped:
+        raise typer.Exit(1)

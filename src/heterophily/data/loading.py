@@ -1,6 +1,6 @@
 """Graphs by name: datasets of the catalog, the embedded graph, and the user's files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -108,6 +108,30 @@ def open_graph(
     else:
         raise unknown_name("dataset or file", source, (*CATALOG, EMBEDDED))
     return with_features(graph, positions=positions) if for_training else graph
+
+
+def as_graph(source: str | Path | Graph) -> Graph:
+    """Return a graph for training: the given one, or that of a dataset or file, with features."""
+    if isinstance(source, Graph):
+        return with_features(source)
+    return open_graph(str(source), for_training=True)
+
+
+def open_available(names: Sequence[str], roles: Roles | None = None) -> tuple[dict[str, Graph], dict[str, str]]:
+    """Return graphs for training by name or path, and the reasons why datasets are not available.
+
+    `roles` apply to all files. A single dataset that is not available is an error.
+    """
+    files = [name for name in names if name not in CATALOG and name != EMBEDDED]
+    graphs, skipped = {}, {}
+    for name in names:
+        try:
+            graphs[name] = open_graph(name, roles=roles if name in files or not files else None, for_training=True)
+        except HeterophilyError as error:
+            if name not in CATALOG or len(names) == 1:
+                raise
+            skipped[name] = str(error)
+    return graphs, skipped
 
 
 def _check_tables_only(source: str, nodes: Path | None, roles: Roles | None) -> None:

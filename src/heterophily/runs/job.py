@@ -107,12 +107,11 @@ def make_job(
     `origin` is the place from which the settings were read, such as `search`, and `trials` is the number of trials
     of `tune` that selected them.
     """
-    values = dict(settings or {})
-    method = make_method(find_method(model), values)
+    method = make_method(find_method(model), values := dict(settings or {}))
     nodes = _node_digest(graph, split, seed=seed, hide_test_labels=hide_test_labels)
-    identity = identity_of(method)
+    facts: list[Json] = [identity_of(method), graph.checksum, nodes, seed, RESULTS_VERSION]
     record = Record(
-        key=key_of([identity, graph.checksum, nodes, seed, RESULTS_VERSION], scoring, trials),
+        key=key_of(facts, scoring, trials),
         model=method.name,
         dataset=graph.name,
         split=split,
@@ -120,7 +119,7 @@ def make_job(
         settings=settings_of(method),
         preset=str(values.get("preset", "published")),
         source=origin,
-        recipe=identity,
+        recipe=str(facts[0]),
         checksum=graph.checksum,
         version=RESULTS_VERSION,
         scoring=scoring,

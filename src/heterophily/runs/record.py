@@ -109,6 +109,11 @@ class Record:
         facts: list[Json] = [self.identity, self.checksum, self.version]
         return digest([*facts, *optional_facts(self.scoring, self.trials)])
 
+    @property
+    def has_test_scores(self) -> bool:
+        """Whether the run was scored on test nodes. Trials of `search` and `tune` are not."""
+        return bool(self.run.get("scores", {}).get("test"))
+
     def score(self, part: str = "test", scoring: str = DEFAULT_SCORING.name) -> float:
         """Return a score of the run, by default test accuracy, between 0 and 1."""
         return float(self.run["scores"][part][scoring])

@@ -7,8 +7,16 @@ if TYPE_CHECKING:
     from heterophily.tuning.optimize import search as search
     from heterophily.tuning.result import SearchResult as SearchResult
     from heterophily.tuning.result import TrialResult as TrialResult
+    from heterophily.tuning.tune import TuneResult as TuneResult
+    from heterophily.tuning.tune import tune as tune
 
-_LAZY_IMPORTS = {"SearchResult": "result", "TrialResult": "result", "search": "optimize"}
+_LAZY_IMPORTS = {
+    "SearchResult": "result",
+    "TrialResult": "result",
+    "TuneResult": "tune",
+    "search": "optimize",
+    "tune": "tune",
+}
 
 __all__ = list(_LAZY_IMPORTS)
 

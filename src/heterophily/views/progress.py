@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Self
 
@@ -15,6 +15,7 @@ from heterophily.runs.record import Record
 from heterophily.runs.worker import Outcome
 from heterophily.training.scoring import DEFAULT_SCORING, score_text
 from heterophily.tuning.result import TrialResult
+from heterophily.tuning.tune import Cell
 
 
 class ProgressDisplay:
@@ -113,9 +114,9 @@ def format_outcome(outcome: Outcome) -> str:
         last = (record.reason.strip().splitlines() or [""])[-1]
         return f"{outcome.job}: failed ({record.status}), {last}"
     run = record.run
+    test = f"test {record.score():.2%}, " if record.has_test_scores else ""  # trials hide them
     return (
-        f"{outcome.job}: test {record.score():.2%}, validation {record.score('val'):.2%}, "
-        f"{run['n_epochs']} epochs in {run['seconds']:.1f} s"
+        f"{outcome.job}: {test}validation {record.score('val'):.2%}, {run['n_epochs']} epochs in {run['seconds']:.1f} s"
     )
 
 
@@ -158,6 +159,55 @@ class TrialProgress(ProgressDisplay):
             mark = ", the best so far" if is_best else ""
             line = format_trial(trial, n_splits=n_splits, scoring=self.scoring)
             self.print_line(f"[{self.done}/{self.total}] {line}{mark}")
+
+
+class TuneProgress(ProgressDisplay):
+    """The number of finished and failed trials of several searches."""
+
+    def __init__(
+        self, trials: int | None, n_searches: int, *, scoring: str = DEFAULT_SCORING.name, quiet: bool = False
+    ) -> None:
+        self.total, self.done, self.failed = (trials or 0) * n_searches, 0, 0
+        self.scoring, self.best = scoring, dict[Cell, float]()
+        super().__init__(total=self.total or 1, quiet=quiet)
+
+    @property
+    @override
+    def text(self) -> str:
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{self.count} trials{failed}"
+
+    @property
+    def count(self) -> str:
+        """The number of finished trials, and of all trials if it is known."""
+        return f"{self.done} of {self.total}" if self.total else str(self.done)
+
+    def start(self, trials: Mapping[Cell, Sequence[TrialResult]]) -> None:
+        """Show the trials that exist."""
+        for cell, existing in trials.items():
+            for trial in existing:
+                self._count(cell, trial)
+        self.advance(self.done)
+        if self.done:
+            self.print_line(f"{self.count} trials are already finished")
+
+    def update(self, cell: Cell, trial: TrialResult, *, n_splits: int) -> None:
+        """Show a finished trial."""
+        is_best = self._count(cell, trial)
+        self.advance(1)
+        if not self.live or is_best or trial.state == "failed":
+            mark = ", the best so far" if is_best else ""
+            line = format_trial(trial, n_splits=n_splits, scoring=self.scoring)
+            self.print_line(f"[{self.count.replace(' of ', '/')}] {' on '.join(cell)}, {line}{mark}")
+
+    def _count(self, cell: Cell, trial: TrialResult) -> bool:
+        """Count a trial, and return whether it is the best of its search."""
+        self.done += trial.state != "running"
+        self.failed += trial.state == "failed"
+        if trial.state != "done" or trial.value is None or trial.value <= self.best.get(cell, -math.inf):
+            return False
+        self.best[cell] = trial.value
+        return True
 
 
 def format_trial(trial: TrialResult, *, n_splits: int, scoring: str = DEFAULT_SCORING.name) -> str:

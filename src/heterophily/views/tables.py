@@ -7,6 +7,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from rich import box
@@ -14,9 +15,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
+from heterophily.benchmark.significance import PairedTest
 from heterophily.benchmark.table import DIGITS, Entry, Table
-from heterophily.core.errors import unknown_name
+from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.files import write_atomically
+from heterophily.core.types import JsonObject
 from heterophily.training.scoring import title_of
 from heterophily.views.console import console
 
@@ -24,6 +27,12 @@ NOT_WORSE_MARK = "†"
 PLACES = {1: "¹", 2: "²"}  # in addition to bold and underlined, which files do not show
 STYLES = {1: "bold", 2: "underline"}
 MINUS = "−"
+KINDS = {
+    "default": "the default settings of the method",
+    "bundled": "the settings that the library contains",
+    "given": "settings of a user",
+    "tuned": "the settings with the best mean validation score",
+}
 WIDTH = 140  # columns of a text that is not for a terminal
 
 
@@ -71,6 +80,8 @@ def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
             f"{table.n_excluded} records of other settings, graphs, or versions are excluded: only the "
             "newest settings of each method are shown."
         )
+    if table.budget:
+        found.append(_columns_note(table))
     if table.against:
         found.append("Next to each: the mean that the paper prints, and the difference to it.")
     found.append(_rank_note(table))
@@ -83,6 +94,15 @@ def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
     return [*found, _ranking_note(table)] if over_datasets else found
 
 
+def _columns_note(table: Table) -> str:
+    kinds = {entry.settings for entry in table}
+    meanings = "; ".join(f"{kind}: {text}" for kind, text in KINDS.items() if kind in kinds)
+    return (
+        f"{meanings} of {table.budget} per method and dataset, the first of which has the defaults. Methods are "
+        "compared within a column; ranks are those of the tuned columns."
+    )
+
+
 def _untested(table: Table) -> str:
     names = [f"{model} on {name}" for name, models in table.untested.items() for model in models]
     return f" Not tested for want of shared splits: {', '.join(names)}." if names else ""
@@ -90,12 +110,10 @@ def _untested(table: Table) -> str:
 
 def _rank_note(table: Table) -> str:
     n, k = len(table.ranked), len(table.models)
+    total = len({entry.dataset for entry in table})
     if not n:
         return "No average rank: no dataset has a run that all methods share."
-    return (
-        f"Average rank: over the {n} of {len(table.datasets)} datasets on which all {k} methods share "
-        "runs, by the means of those."
-    )
+    return f"Average rank: over the {n} of {total} datasets on which all {k} methods share runs, by the means of those."
 
 
 def _ranking_note(table: Table) -> str:
@@ -208,6 +226,28 @@ def to_json(table: Table) -> str:
     return json.dumps(cells, indent=1, ensure_ascii=False) + "\n"
 
 
+def pair_rows(table: Table) -> list[JsonObject]:
+    """Return one row per pair of methods and dataset: the difference and its test."""
+    return [{"dataset": name, **vars(test)} for name in table.datasets for test in table.pairs.get(name, ())]
+
+
+def pairs_to_csv(table: Table) -> str:
+    """Return the tests of all pairs of methods, one row per pair and dataset."""
+    names = ["dataset", *(field.name for field in fields(PairedTest))]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(pair_rows(table))
+    return out.getvalue()
+
+
+def pairs_to_json(table: Table) -> str:
+    """Return the tests of all pairs of methods, and those over datasets."""
+    ranking = None if table.ranking is None else {**vars(table.ranking), "cliques": table.ranking.cliques}
+    content = {"pairs": pair_rows(table), "over_datasets": ranking, "alpha": table.alpha}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
 def print_table(table: Table, kind: str) -> None:
     """Print the table in a format: text, md, latex, csv, json or html."""
     if kind == "text":
@@ -219,7 +259,21 @@ def print_table(table: Table, kind: str) -> None:
 
 def write_table(table: Table, path: Path, kind: str) -> Path:
     """Write the table atomically."""
-    text = render_table(table, kind)
+    return write_text(render_table(table, kind), path)
+
+
+def render_pairs(table: Table, kind: str) -> str:
+    """Return the tests of all pairs of methods as a string in a format."""
+    if kind not in PAIR_FORMATS:
+        raise HeterophilyError(f"pairwise tests are written as {' or '.join(PAIR_FORMATS)}, not {kind}; choose one")
+    return PAIR_FORMATS[kind](table)
+
+
+PAIR_FORMATS: dict[str, Callable[[Table], str]] = {"csv": pairs_to_csv, "json": pairs_to_json}
+
+
+def write_text(text: str, path: Path) -> Path:
+    """Write a text atomically."""
     write_atomically(path, lambda p: p.write_text(text, encoding="utf-8"))
     return path
 

@@ -5,7 +5,7 @@ table is the bundled one, or that of a file of the user.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from heterophily.core.types import Settings, Value
 
 SOURCE = "source"  # key of a table: where its settings come from
 TRIALS = "trials"  # key of a table: number of trials of `tune` that selected its settings
-DEFAULTS: Mapping[str, Value] = {SOURCE: "defaults"}  # the table of a dataset without tuned settings
 Tables = Mapping[str, Settings]  # settings per dataset
 
 
@@ -55,6 +54,11 @@ def _table(model: str, dataset: str, user_tables: Tables | None) -> Settings:
     path = files("heterophily.models.settings") / f"{model}.toml"
     tables: Tables = tomllib.loads(path.read_text()) if path.is_file() else {}
     return tables.get(dataset, {})
+
+
+def default_tables(datasets: Iterable[str]) -> Tables:
+    """Return tables without settings, which replace the bundled ones by the defaults of a method."""
+    return {name: {SOURCE: "defaults"} for name in datasets}
 
 
 def read_settings(path: Path, *, datasets: Sequence[str] | None = None) -> Tables:
