@@ -14,7 +14,7 @@ from heterophily.commands.main import main
 from heterophily.core.errors import HeterophilyError
 from heterophily.runs import worker
 from heterophily.runs.record import read_records
-from heterophily.tuning.tune import Budget, tune
+from heterophily.tuning.equal_budget import Budget, tune
 from heterophily.views.progress import format_outcome
 from heterophily.views.tables import render_table
 
@@ -212,7 +212,7 @@ import os, signal, sys
 from heterophily import Graph
 from heterophily.training.trainer import Trainer
 from heterophily.tuning import trials
-from heterophily.tuning.tune import tune
+from heterophily.tuning.equal_budget import tune
 trials.importances_of = lambda study: {}
 epoch, count = Trainer._epoch, [0]
 def deadly(self, number):

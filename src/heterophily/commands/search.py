@@ -120,7 +120,7 @@ def tune(options: TuneOptions) -> None:
     """
     from heterophily.benchmark.plan import DATASETS, MODELS
     from heterophily.data.loading import open_available
-    from heterophily.tuning.tune import tune
+    from heterophily.tuning.equal_budget import tune
     from heterophily.views.console import console
     from heterophily.views.progress import TuneProgress
     from heterophily.views.tune import next_commands, tune_view

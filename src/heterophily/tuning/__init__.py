@@ -4,18 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from heterophily.tuning.equal_budget import TuneResult as TuneResult
+    from heterophily.tuning.equal_budget import tune as tune
     from heterophily.tuning.optimize import search as search
     from heterophily.tuning.result import SearchResult as SearchResult
     from heterophily.tuning.result import TrialResult as TrialResult
-    from heterophily.tuning.tune import TuneResult as TuneResult
-    from heterophily.tuning.tune import tune as tune
 
 _LAZY_IMPORTS = {
     "SearchResult": "result",
     "TrialResult": "result",
-    "TuneResult": "tune",
+    "TuneResult": "equal_budget",
     "search": "optimize",
-    "tune": "tune",
+    "tune": "equal_budget",
 }
 
 __all__ = list(_LAZY_IMPORTS)

@@ -14,8 +14,8 @@ from heterophily.runs.job import Job
 from heterophily.runs.record import Record
 from heterophily.runs.worker import Outcome
 from heterophily.training.scoring import DEFAULT_SCORING, score_text
+from heterophily.tuning.equal_budget import Cell
 from heterophily.tuning.result import TrialResult
-from heterophily.tuning.tune import Cell
 
 
 class ProgressDisplay:

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from heterophily.training.scoring import score_text, title_of
+from heterophily.tuning.equal_budget import TuneResult
 from heterophily.tuning.result import SearchResult, TrialResult
-from heterophily.tuning.tune import TuneResult
 
 
 def tune_view(result: TuneResult) -> RenderableType:
