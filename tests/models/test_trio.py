@@ -19,10 +19,19 @@ def scaled_log_degree(f):
     return (logs - logs.mean()) / logs.std(correction=0).clamp_min(1e-6)
 
 
-def forward(network, graph, dense, *, used=("sum", "mean"), degree=True, concat=True, relu=True):
+def directed(graph):
+    """The matrices of incoming and outgoing edges, without self-loops."""
+    out = torch.zeros(graph.n_nodes, graph.n_nodes)
+    out[graph.adjacency.rows.long(), graph.adjacency.indices.long()] = 1
+    out = out.fill_diagonal_(0)
+    return out.T, out
+
+
+def forward(network, graph, dense, *, used=("S1", "R"), added=False, degree=True, concat=True, relu=True):
     """The logits, with one dense matrix per channel."""
     f = dense.filters(graph)
-    matrices = [f.I, *(m for name, m in (("sum", f.S1), ("mean", f.R)) if name in used)]
+    matrices = [f.I, *(getattr(f, name) for name in used)]
+    matrices += [dense.row(m) for m in directed(graph)] if added else []
     activate = torch.relu if relu else lambda x: x
     p, q = (0.6, 0.3) if network.training else (0.0, 0.0)
     layer = network.encoder.dense if degree else network.encoder.dense[0]
@@ -45,8 +54,12 @@ def test_the_network_is_the_equation(graph, dense, agree, marked_dropout, n_laye
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"aggregation": "mean"}, {"used": ("mean",)}),
-        ({"aggregation": "sum"}, {"used": ("sum",)}),
+        ({"aggregation": "mean"}, {"used": ("R",)}),
+        ({"aggregation": "sum"}, {"used": ("S1",)}),
+        ({"self_loops": "none"}, {"used": ("S", "R")}),
+        ({"self_loops": "mean"}, {"used": ("S", "R1")}),
+        ({"self_loops": "both"}, {"used": ("S1", "R1")}),
+        ({"directed": True}, {"added": True}),
         ({"degree": False}, {"degree": False}),
         ({"concat_layers": False}, {"concat": False}),
         ({"activation": "none"}, {"relu": False}),

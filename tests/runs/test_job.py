@@ -172,7 +172,7 @@ def key(graph):
 
 CHANGED = {
     "dropout": 0.1, "activation": "elu", "norm": "layer", "residual": True, "input_layer": True,
-    "feature_norm": "l1", "loss": "negative_probability", "direction": "in",
+    "feature_norm": "l1", "loss": "negative_probability", "direction": "in", "monitor": "loss",
 }  # fmt: skip
 
 

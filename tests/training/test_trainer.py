@@ -43,7 +43,7 @@ def count_passes(monkeypatch):
 
 @pytest.mark.parametrize("model", [name for name in NETWORKS if name != "cmgnn"])
 def test_without_dropout_a_pass_serves_evaluation_and_the_next_step(run, same, monkeypatch, model):
-    options = {"max_epochs": 6, "patience": 10, "width": 64}
+    options = {"max_epochs": 6, "patience": 10, "width": 64, "n_members": 1}
     settings = settings_of(NETWORKS[model]())
     options |= {name: type(rate)(0) for name, rate in settings.items() if name.endswith("dropout")}
     options |= {"norm": "layer"} if settings["norm"] == "batch" else {}

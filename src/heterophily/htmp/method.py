@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeVar, dataclass_transform, get_args
+from typing import ClassVar, Literal, Self, TypeVar, dataclass_transform, get_args
 
 from typing_extensions import override
 
@@ -22,6 +22,7 @@ Activation = Literal["none", "relu", "elu", "tanh"]
 Norm = Literal["none", "batch", "layer"]
 FeatureNorm = Literal["none", "l1", "l2", "sum"]
 LossForm = Literal["nll", "ce_of_probabilities", "negative_probability"]
+Monitor = Literal["score", "loss"]
 Preset = Literal["published", "reference"]
 
 MAX_LAYERS = 1000  # far above any useful value
@@ -68,6 +69,10 @@ class Method:
         Form of the classification loss.
     learning_rate, weight_decay, patience, max_epochs
         Settings of training.
+    monitor
+        Which validation value selects the best epoch: the score, which is the accuracy by default, or the loss.
+    n_members
+        Number of networks whose predicted probabilities are averaged. Each has its own seed and its own best epoch.
 
     Examples
     --------
@@ -96,6 +101,8 @@ class Method:
     weight_decay: NonNegativeFloat = 5e-4
     patience: PositiveInt = 100
     max_epochs: PositiveInt = 2000
+    monitor: Monitor = "score"
+    n_members: PositiveInt = 1
 
     def __post_init__(self) -> None:
         for name, info in setting_infos(type(self)).items():
@@ -108,6 +115,10 @@ class Method:
     def architecture(self) -> Architecture:
         """Return the network that these settings describe."""
         raise NotImplementedError
+
+    def single(self) -> Self:
+        """Return the method of one member of the ensemble."""
+        return self if self.n_members == 1 else dataclasses.replace(self, n_members=1)
 
 
 M = TypeVar("M", bound=Method)

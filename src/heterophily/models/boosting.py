@@ -40,7 +40,7 @@ class Boosting(Method):
     is_network = False
     unused_settings = (
         *("width", "n_layers", "dropout", "activation", "norm", "residual"),
-        *("input_layer", "feature_norm", "loss", "weight_decay"),
+        *("input_layer", "feature_norm", "loss", "weight_decay", "monitor", "n_members"),
     )
 
     learning_rate: Annotated[PositiveFloat, Choice(0.02, 0.05, 0.1), "Factor of each tree."] = 0.05

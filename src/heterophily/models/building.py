@@ -17,8 +17,10 @@ from heterophily.htmp.method import Method, complete_architecture, make_method
 from heterophily.htmp.network import WEIGHT_PER_PAIR, Network, transductive_reason
 from heterophily.models import Model, find_method
 from heterophily.models.boosting import BoostedTrees, Boosting
+from heterophily.models.ensemble import Ensemble
 
 T = TypeVar("T")
+Predictor = Network | Ensemble | BoostedTrees
 
 
 def build(
@@ -31,7 +33,7 @@ def build(
     preset: str = "published",
     **settings: Value,
 ) -> Network:
-    """Build the network of a method for a graph, or for sizes.
+    """Build the network of a method for a graph, or for sizes. Of an ensemble, build one member.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ def build(
     >>> build("h2gcn", in_features=64, n_classes=10).n_classes
     10
     """
-    method = make_method(find_method(model), settings, preset=preset)
+    method = make_method(find_method(model), settings, preset=preset).single()
     sizes = (in_features, n_classes, n_nodes)
     if graph is None:
         return _build_for_sizes(method, *sizes)
@@ -108,8 +110,8 @@ def _build_for_sizes(method: Method, n_features: int | None, n_classes: int | No
     return network
 
 
-def build_predictor(method: Method, graph: Graph) -> Network | BoostedTrees:
-    """Build the untrained predictor of any method: its network, or trees without branches.
+def build_predictor(method: Method, graph: Graph) -> Predictor:
+    """Build the untrained predictor of any method: its network, an ensemble of them, or trees without branches.
 
     Examples
     --------
@@ -118,7 +120,8 @@ def build_predictor(method: Method, graph: Graph) -> Network | BoostedTrees:
     'BoostedTrees'
     """
     if not isinstance(method, Boosting):
-        return build(method, graph)
+        networks = [build(method, graph) for _ in range(method.n_members)]
+        return Ensemble(networks) if len(networks) > 1 else networks[0]
     _check_sizes(method, graph)
     _report_unused_weights(method, graph)
     return BoostedTrees(method, graph)

@@ -102,5 +102,7 @@ def with_features(graph: Graph, features: Features) -> Graph:
 def _evaluate(member: nn.Module, graph: Graph) -> Tensor:
     if isinstance(member, Network):
         return evaluate(member, graph)
+    if isinstance(member, Ensemble):
+        return member.evaluate(graph)
     logits: Tensor = member(graph)
     return logits

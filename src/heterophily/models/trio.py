@@ -1,4 +1,4 @@
-"""Trio: the node itself, the mean of its neighbors, and a sum that keeps their number."""
+"""Trio: the node itself, the mean of its neighbors, and a sum that keeps their number, averaged over members."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -11,23 +11,29 @@ from heterophily.core.graph import Features
 from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.architecture import Architecture, Dropout, Head
+from heterophily.htmp.channel import Channel
 from heterophily.htmp.combine import Concat
+from heterophily.htmp.direction import Both
 from heterophily.htmp.encoder import Embed, Encoder
 from heterophily.htmp.fuse import ConcatLayers, LastLayer
 from heterophily.htmp.guidance import Ones, RowMean, SymmetricMean
-from heterophily.htmp.method import Activation, Deviation, FeatureNorm, Method, define_method
+from heterophily.htmp.method import Activation, Deviation, FeatureNorm, Method, Monitor, define_method
 from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf
 from heterophily.htmp.parts import ACTIVATIONS, Context, Dense, Init, Sizes, Weights
 from heterophily.htmp.transform import JointLinear
 
 Aggregation = Literal["both", "mean", "sum"]
+SelfLoops = Literal["sum", "mean", "both", "none"]
 
 
 @define_method
 class Trio(Method):
-    """The node itself, the mean of its neighbors, and a sum that keeps their number.
+    """The node itself, the mean of its neighbors, and a sum that keeps their number, averaged over members.
 
     Z^l = f( drop([Z ‖ S° Z ‖ R Z]) W_l + b_l ), Z⁰ = f( drop(X) W_x + δ w_d + b ), δ the scaled log degree
+
+    The probabilities are the mean over members, which differ in their seeds. Each member has the weights of its lowest
+    validation loss.
     """
 
     name, title = "trio", "Trio"
@@ -36,6 +42,12 @@ class Trio(Method):
     aggregation: Annotated[Aggregation, Choice("both", "mean", "sum"), "Channels in addition to the node itself."] = (
         "both"
     )
+    self_loops: Annotated[
+        SelfLoops, Choice("sum", "none", "both"), "Channels in which the node itself is a neighbor, too."
+    ] = "sum"
+    directed: Annotated[
+        bool, Choice(False, True), "Whether to add the means over incoming and over outgoing edges."
+    ] = False
     degree: Annotated[bool, Choice(False, True), "Use the logarithm of the degree as an additional feature."] = True
     concat_layers: Annotated[bool, Choice(False, True), "Classify all layers instead of the last one."] = True
     input_dropout: Annotated[DropoutRate, Choice(0.2, 0.5, 0.8)] = 0.5
@@ -45,15 +57,16 @@ class Trio(Method):
     feature_norm: Annotated[FeatureNorm, Choice("none", "l2")] = "l2"
     learning_rate: Annotated[PositiveFloat, Choice(0.001, 0.002, 0.005, 0.01)] = 0.01
     weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 5e-4)] = 5e-5
+    patience: PositiveInt = 30
+    monitor: Monitor = "loss"
+    n_members: Annotated[PositiveInt, Choice(1, 3, 5)] = 5
 
     @override
     def architecture(self) -> Architecture:
         encoder = EmbedWithDegree(activation=self.activation) if self.degree else Embed(activation=self.activation)
-        channels = {"sum": WithSelf() * SymmetricMean(), "mean": Raw() * RowMean()}
-        used = [channel for name, channel in channels.items() if self.aggregation in (name, "both")]
         return Architecture(
             encoder=encoder,
-            channels=(Ego() * Ones(), *used),
+            channels=(Ego() * Ones(), *self._aggregations()),
             transform=JointLinear(dropout=self.dropout),
             combine=Concat(),
             fuse=ConcatLayers() if self.concat_layers else LastLayer(),
@@ -61,6 +74,13 @@ class Trio(Method):
             dropout=Dropout(input=self.input_dropout, head=self.dropout),
             activate_last=True,
         )
+
+    def _aggregations(self) -> tuple[Channel, ...]:
+        guidance = {"sum": SymmetricMean(), "mean": RowMean()}
+        used = [name for name in guidance if self.aggregation in (name, "both")]
+        looped = {name: WithSelf() if self.self_loops in (name, "both") else Raw() for name in used}
+        added = Both() * RowMean() if self.directed else ()
+        return (*(looped[name] * guidance[name] for name in used), *added)
 
     deviations = (Deviation("The method has no publication and no reference implementation."),)
 

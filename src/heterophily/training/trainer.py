@@ -21,15 +21,16 @@ from heterophily.core.progress import track_epochs
 from heterophily.core.types import Value
 from heterophily.htmp.execution.sampling import NEIGHBORS, Neighbors
 from heterophily.htmp.identity import digest, identity_of
-from heterophily.htmp.method import make_method
+from heterophily.htmp.method import Method, make_method
 from heterophily.htmp.network import Network
 from heterophily.models import Model, find_method
-from heterophily.models.boosting import BoostedTrees, Boosting
-from heterophily.models.building import build
+from heterophily.models.boosting import Boosting
+from heterophily.models.building import Predictor, build
 from heterophily.training.boosting import train_boosting
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from heterophily.training.class_weight import ClassWeight, make_class_weights
 from heterophily.training.finite import check_logits
+from heterophily.training.members import train_members
 from heterophily.training.result import History, TrainingResult
 from heterophily.training.scoring import DEFAULT_SCORING, Scoring, ScoringLike, all_scores, find_scoring, neg_log_loss
 from heterophily.training.seeds import seed_everything
@@ -61,7 +62,7 @@ def train(
     on_epoch: EpochCallback | None = None,
     scoring: ScoringLike = DEFAULT_SCORING,
     **settings: Value,
-) -> tuple[Network | BoostedTrees, TrainingResult]:
+) -> tuple[Predictor, TrainingResult]:
     """Train a model on a split. Return the predictor in its best state and evaluation mode.
 
     With a `batch_size`, networks train on batches with sampled `neighbors`. Trees have no batches and checkpoints.
@@ -77,22 +78,43 @@ def train(
             progress=progress,
             on_epoch=on_epoch,
         )
-    seed_everything(seed)
-    network = build(method, graph).to(place := choose_device(device))
-    trainer = Trainer(
-        network,
+
+    def train_network(
+        method: Method, seed: int, checkpoint: Path | None, on_epoch: EpochCallback | None
+    ) -> tuple[Network, TrainingResult]:
+        seed_everything(seed)
+        network = build(method, graph).to(place := choose_device(device))
+        trainer = Trainer(
+            network,
+            graph,
+            split=split,
+            seed=seed,
+            device=place,
+            class_weight=class_weight,
+            batch_size=batch_size,
+            neighbors=neighbors,
+            on_improvement=on_improvement,
+            on_epoch=on_epoch,
+            scoring=scoring,
+        )
+        return network, trainer.run(checkpoint=checkpoint, progress=progress)
+
+    if method.n_members == 1:
+        return train_network(method, seed, checkpoint, on_epoch)
+    if on_improvement is not None:
+        raise HeterophilyError(f"measurements need a single network, got {method.n_members} members; set n_members=1")
+    used = find_scoring(scoring).with_positive(graph.labels, graph.n_classes)
+    return train_members(
+        method,
         graph,
+        train_network,
         split=split,
+        scoring=used,
         seed=seed,
-        device=place,
-        class_weight=class_weight,
-        batch_size=batch_size,
-        neighbors=neighbors,
-        on_improvement=on_improvement,
+        in_blocks=batch_size is not None,
+        checkpoint=checkpoint,
         on_epoch=on_epoch,
-        scoring=scoring,
     )
-    return network, trainer.run(checkpoint=checkpoint, progress=progress)
 
 
 def warm_up_of(scoring: Scoring) -> int:
@@ -182,7 +204,7 @@ class Trainer:
             try:
                 for epoch in range(first, n_epochs):
                     self._epoch(epoch)
-                    advance(epoch, self.stopping.score)
+                    advance(epoch, self.history.val_scores[self.stopping.epoch])
                     if self.stopping.should_stop:
                         return "patience"
                     is_paused = self.on_epoch is not None and self.on_epoch(epoch, self.history.val_scores[-1])
@@ -199,8 +221,8 @@ class Trainer:
         loss, training_logits = self.step.train_epoch(epoch)
         self.network.eval()
         logits = self.step.evaluate()
-        score, tie_break = self._validate(logits)
-        if self.stopping.update(score, epoch, self.network, tie_break=tie_break):
+        score, criterion, tie_break = self._validate(logits)
+        if self.stopping.update(criterion, epoch, self.network, tie_break=tie_break):
             self.network.update_states(self.training_graph, logits, training_logits=training_logits)
             if self.on_improvement is not None:
                 self.on_improvement(epoch, self.network, logits)
@@ -208,10 +230,13 @@ class Trainer:
         self.history.val_scores.append(score)
         self.history.seconds.append(time.perf_counter() - start)
 
-    def _validate(self, logits: Tensor) -> tuple[float, float]:
-        """Return the validation score, and the negative validation loss, which decides between equal scores."""
+    def _validate(self, logits: Tensor) -> tuple[float, float, float]:
+        """Return the validation score, the value that selects the epoch, and that which decides between equal ones."""
         arguments = logits, self.training_graph.labels, self.nodes["val"]
-        return self.scoring(*arguments), 0.0 if self._is_usual else neg_log_loss(*arguments)
+        score, negative_loss = self.scoring(*arguments), neg_log_loss(*arguments)
+        if self.method.monitor == "loss":
+            return score, negative_loss, score
+        return score, score, 0.0 if self._is_usual else negative_loss
 
     def _resume(self, checkpoint: Path | None) -> int:
         """Restore a checkpoint if there is one. Return the first epoch to run."""

@@ -120,8 +120,9 @@ class _Race:
                     self._change(i, status="out of time")
                 continue
             self._change(i, status="running")
-            is_network = self.candidates[i].make().is_network  # trees are cheap and cannot be continued
-            yield Task(i, self.candidates[i], current.n_epochs if is_network else ENDLESS, max(seconds, 0.0))
+            method = self.candidates[i].make()
+            is_single = method.is_network and method.n_members == 1  # trees and ensembles cannot be continued
+            yield Task(i, self.candidates[i], current.n_epochs if is_single else ENDLESS, max(seconds, 0.0))
 
     def _progress(self, index: int, epoch: int, score: float) -> None:
         entry = self.entries[index]
