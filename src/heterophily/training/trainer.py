@@ -5,7 +5,7 @@ Training reads only the labels of training and validation nodes. Test nodes are 
 
 import time
 import warnings
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -30,7 +30,7 @@ from heterophily.training.boosting import train_boosting
 from heterophily.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from heterophily.training.class_weight import ClassWeight, make_class_weights
 from heterophily.training.finite import check_logits
-from heterophily.training.members import train_members
+from heterophily.training.members import EpochCallback, ImprovementCallback, TrainerOptions, train_members
 from heterophily.training.result import History, TrainingResult
 from heterophily.training.scoring import DEFAULT_SCORING, Scoring, ScoringLike, all_scores, find_scoring, neg_log_loss
 from heterophily.training.seeds import seed_everything
@@ -39,10 +39,6 @@ from heterophily.training.stopping import EarlyStopping
 
 CHECKPOINT_SECONDS = 30.0
 WARM_UP = 5  # epochs without early stopping if the scoring is not accuracy: first ranks are mostly random
-# Called with epoch, network, and logits after validation has improved and the states have been updated.
-ImprovementCallback = Callable[[int, Network, Tensor], None]
-# Called with epoch and validation score after every epoch. If it returns True, the run is paused.
-EpochCallback = Callable[[int, float], bool]
 
 
 def train(
@@ -78,43 +74,35 @@ def train(
             progress=progress,
             on_epoch=on_epoch,
         )
-
-    def train_network(
-        method: Method, seed: int, checkpoint: Path | None, on_epoch: EpochCallback | None
-    ) -> tuple[Network, TrainingResult]:
-        seed_everything(seed)
-        network = build(method, graph).to(place := choose_device(device))
-        trainer = Trainer(
-            network,
-            graph,
-            split=split,
-            seed=seed,
-            device=place,
-            class_weight=class_weight,
-            batch_size=batch_size,
-            neighbors=neighbors,
-            on_improvement=on_improvement,
-            on_epoch=on_epoch,
-            scoring=scoring,
-        )
-        return network, trainer.run(checkpoint=checkpoint, progress=progress)
-
-    if method.n_members == 1:
-        return train_network(method, seed, checkpoint, on_epoch)
-    if on_improvement is not None:
-        raise HeterophilyError(f"measurements need a single network, got {method.n_members} members; set n_members=1")
-    used = find_scoring(scoring).with_positive(graph.labels, graph.n_classes)
-    return train_members(
-        method,
-        graph,
-        train_network,
+    options = TrainerOptions(
         split=split,
-        scoring=used,
-        seed=seed,
-        in_blocks=batch_size is not None,
-        checkpoint=checkpoint,
-        on_epoch=on_epoch,
+        class_weight=class_weight,
+        batch_size=batch_size,
+        neighbors=neighbors,
+        on_improvement=on_improvement,
+        scoring=scoring,
     )
+    train_one = partial(_train_network, method, graph, options, device=device, progress=progress)
+    if method.n_members == 1:
+        return train_one(seed=seed, checkpoint=checkpoint, on_epoch=on_epoch)
+    return train_members(method, graph, train_one, options, seed=seed, checkpoint=checkpoint, on_epoch=on_epoch)
+
+
+def _train_network(
+    method: Method,
+    graph: Graph,
+    options: TrainerOptions,
+    *,
+    seed: int,
+    device: str,
+    checkpoint: Path | None,
+    progress: bool,
+    on_epoch: EpochCallback | None,
+) -> tuple[Network, TrainingResult]:
+    seed_everything(seed)
+    network = build(method, graph).to(place := choose_device(device))
+    trainer = Trainer(network, graph, seed=seed, device=place, on_epoch=on_epoch, **options)
+    return network, trainer.run(checkpoint=checkpoint, progress=progress)
 
 
 def warm_up_of(scoring: Scoring) -> int:
