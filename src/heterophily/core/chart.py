@@ -1,6 +1,6 @@
 """The contents of a figure, as data.
 
-Charts are pure functions of results. `views.plotly` and `views.matplotlib` draw them, and pages print
+Charts are pure functions of results. `views.svg` and `views.matplotlib` draw them, and pages print
 their tables.
 """
 
@@ -10,7 +10,7 @@ from typing import Literal, TypedDict
 
 Coordinate = float | str | None
 Matrix = Sequence[Sequence[float | None]]
-Kind = Literal["line", "bar", "point", "heat map", "text"]
+Kind = Literal["line", "bar", "point", "area", "heat map", "text"]
 MAX_COLUMNS = 12  # different x-values up to which the table of a chart has one column for each
 
 
@@ -56,9 +56,11 @@ class Mark:
     color: int | Literal["accent", "quiet", "ink"] = "accent"  # a number is a color of the palette
     errors: Sequence[float | None] = ()
     labels: Sequence[str] = ()  # text next to each point
+    tips: Sequence[str] = ()  # text of each point, or of an area, that pages show under the pointer
     anchor: Literal["left", "center", "right"] = "center"  # of the text
     style: Literal["solid", "dashed", "dotted"] = "solid"
     points: bool = True  # whether a line shows its points
+    symbol: Literal["", "cross"] = ""  # of points; empty: follows from the color
     steps: bool = False
     fill: bool = False
     width: float = 1.5

@@ -10,6 +10,7 @@ import numpy as np
 from heterophily.core.chart import Axis, Chart, Mark, number_text
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
+from heterophily.views.looks import PALETTE, Look, look_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -18,11 +19,16 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 EXTENSIONS = (".png", ".pdf", ".svg")
-# Okabe and Ito's palette, which color-blind readers can distinguish, without its pale yellow.
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
 ROLES = {"accent": "#0072b2", "quiet": "#888888", "ink": "#333333"}
-SYMBOLS = ("o", "s", "^", "D", "v", "P", "X", "*")
-DASHES: "dict[str, tuple[float, Sequence[float]]]" = {"solid": (0, ()), "dashed": (0, (4, 2)), "dotted": (0, (1, 1.5))}
+MARKERS = {"circle": "o", "square": "s", "triangle": "^", "wedge": "v", "plus": "P", "cross": "X"}
+DASHES: "dict[str, tuple[float, Sequence[float]]]" = {
+    "solid": (0, ()),
+    "dashed": (0, (4, 2)),
+    "dotted": (0, (1, 1.5)),
+    "dash-dot": (0, (5, 2, 1, 2)),
+    "dash-dot-dot": (0, (5, 2, 1, 2, 1, 2)),
+    "sparse": (0, (1, 4)),
+}
 TEXT, SMALL = 10.0, 9.0  # points
 MAX_COLUMNS = 3  # panels next to each other
 MAX_NUMBERS = 18  # rows of a heat map up to which every cell shows its number
@@ -110,7 +116,7 @@ def _title(chart: Chart) -> str:
 
 
 def draw_chart(axes: "Axes", chart: Chart, methods: Sequence[str] = ()) -> None:
-    """Draw one chart. The position in `methods` determines the color of a method."""
+    """Draw one chart. `methods` are those of the image, in which custom methods are counted."""
     axes.set_title(_title(chart), fontsize=TEXT, parse_math=False)
     if chart.marks and chart.marks[0].kind == "heat map":
         _draw_heat_map(axes, chart, chart.marks[0])
@@ -150,14 +156,16 @@ def _numbers(values: Iterable[float | None]) -> list[float]:
 
 def _draw_mark(axes: "Axes", chart: Chart, mark: Mark, methods: Sequence[str]) -> None:
     x, y = map(_numbers, chart.positions(mark))
-    number = methods.index(mark.method) if mark.method else mark.color
-    color = ROLES[number] if isinstance(number, str) else PALETTE[number % len(PALETTE)]
-    symbol = SYMBOLS[number % len(SYMBOLS)] if isinstance(number, int) else "o"
-    if mark.kind == "bar":
+    look = look_of(mark, methods)
+    color, symbol = _color(look), MARKERS[mark.symbol or look.symbol]
+    if mark.kind == "area":
+        axes.fill(x, y, color=color, alpha=0.45, linewidth=0)
+    elif mark.kind == "bar":
         draw = axes.barh if chart.horizontal else axes.bar
         draw(*((y, x) if chart.horizontal else (x, y)), 0.9 * chart.bar_width, color=color)
+        _draw_errors(axes, chart, mark, (x, y))
     elif mark.kind == "line":
-        _draw_line(axes, mark, (x, y), color, symbol)
+        _draw_line(axes, mark, (x, y), look)
     elif mark.kind == "point":
         filled = "white" if mark.paper else color
         axes.plot(
@@ -165,24 +173,42 @@ def _draw_mark(axes: "Axes", chart: Chart, mark: Mark, methods: Sequence[str]) -
             markeredgecolor=color if not _over_bar(chart, mark) else "black",
             markeredgewidth=1.2, alpha=0.85 if not mark.paper and not mark.size else 1,
         )  # fmt: skip
+        _draw_errors(axes, chart, mark, (x, y), color)
     _write_labels(axes, mark, (x, y))
+
+
+def _color(look: Look) -> str:
+    return ROLES[look.color] if isinstance(look.color, str) else PALETTE[look.color]
+
+
+def _draw_errors(
+    axes: "Axes", chart: Chart, mark: Mark, at: tuple[list[float], list[float]], color: str = "#333333"
+) -> None:
+    if any(mark.errors):
+        errors = [error or 0.0 for error in mark.errors]
+        xerr, yerr = (errors, None) if chart.horizontal else (None, errors)
+        axes.errorbar(*at, xerr=xerr, yerr=yerr, fmt="none", ecolor=color, elinewidth=1.2, capsize=0)
 
 
 def _over_bar(chart: Chart, mark: Mark) -> bool:
     return mark.paper and any(m.kind == "bar" and m.key == mark.key for m in chart.marks)
 
 
-def _draw_line(axes: "Axes", mark: Mark, at: tuple[list[float], list[float]], color: str, symbol: str) -> None:
-    dashes = DASHES["dashed" if mark.paper else mark.style]
+def _draw_line(axes: "Axes", mark: Mark, at: tuple[list[float], list[float]], look: Look) -> None:
+    dashes, color = _dashes(mark, look), _color(look)
     if mark.fill:
         axes.fill_between(*at, step="post" if mark.steps else None, color=color, alpha=0.4, linewidth=0)
     axes.plot(
         *at, color=color, linestyle=dashes, linewidth=0.9 if mark.paper else mark.width,
         drawstyle="steps-post" if mark.steps else "default",
-        marker=symbol if mark.points and not mark.paper else "none", markersize=4.5,
+        marker=MARKERS[look.symbol] if mark.points and not mark.paper else "none", markersize=4.5,
         alpha=0.45 if mark.color == "quiet" and not mark.method else 0.9,
         solid_capstyle="round" if mark.width > 3 else "projecting",
     )  # fmt: skip
+
+
+def _dashes(mark: Mark, look: Look) -> "tuple[float, Sequence[float]]":
+    return DASHES["dashed" if mark.paper else mark.style if mark.style != "solid" else look.line]
 
 
 def _write_labels(axes: "Axes", mark: Mark, at: tuple[list[float], list[float]]) -> None:
@@ -321,8 +347,8 @@ def _handle(mark: Mark, methods: Sequence[str], *, proxy: bool = False) -> "Arti
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    number = methods.index(mark.method) if mark.method else mark.color
-    color = ROLES[number] if isinstance(number, str) else PALETTE[number % len(PALETTE)]
+    look = look_of(mark, methods)
+    color = _color(look)
     if proxy:
         line = mark.kind == "line"
         return Line2D(
@@ -332,9 +358,8 @@ def _handle(mark: Mark, methods: Sequence[str], *, proxy: bool = False) -> "Arti
         )  # fmt: skip
     if mark.kind == "bar" or mark.fill:
         return Patch(color=color, alpha=0.5 if mark.fill else 1, label=mark.name)
-    symbol = SYMBOLS[number % len(SYMBOLS)] if isinstance(number, int) else "o"
     return Line2D(
-        [], [], color=color, linestyle=DASHES[mark.style] if mark.kind == "line" else "none",
-        marker=symbol if mark.points else "none", markersize=5, linewidth=mark.width,
+        [], [], color=color, linestyle=_dashes(mark, look) if mark.kind == "line" else "none",
+        marker=MARKERS[mark.symbol or look.symbol] if mark.points else "none", markersize=5, linewidth=mark.width,
         label=mark.name,
     )  # fmt: skip

@@ -1,7 +1,6 @@
-"""From views to one file: templates filled, styles, scripts, figures and plotly.js put inside."""
+"""From views to one file: templates are filled, and styles, scripts, and charts are put inside."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -14,18 +13,15 @@ from heterophily import __version__
 from heterophily.core.chart import Chart, Mark
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
-from heterophily.core.types import Json
 from heterophily.data import published as paper
 from heterophily.views.charts import rank_chart
 from heterophily.views.page import panels
 from heterophily.views.page.commands import custom_note, full_command
-from heterophily.views.page.data import Results, environments, key_numbers, load_results, to_json_value
-from heterophily.views.plotly import draw_chart
+from heterophily.views.page.data import Results, environments, key_numbers, load_results
+from heterophily.views.svg import draw_chart, draw_key
 from heterophily.views.tables import notes
 
 MAX_BYTES = 10_000_000
-N_COLORS = 8  # of the palette in page.css; further methods get other dashes and symbols
-LINE_HEIGHT = 26  # pixels of a row
 
 
 def write_report(
@@ -44,12 +40,6 @@ def report_page(results: Results) -> str:
     ranks = [rank_chart(table.ranking)] if table.ranking else []
     has_paper = any(entry.published is not None for entry in table)
     more = panels.study_sections(results)
-    figures = Figures(results.methods)
-    for chart in ranks:
-        figures.add(chart)
-    shown = [s for dataset in table.datasets for s in sections[dataset]]
-    for section in [*shown, *more]:
-        figures.add(*section.charts)
     context = {
         "title": f"{_listed(len(table.models), 'method')} on {_listed(len(table.datasets), 'dataset')}",
         "facts": key_numbers(results),
@@ -67,88 +57,46 @@ def report_page(results: Results) -> str:
         "command": full_command(results.runs, table.models, table.datasets),
         "note": custom_note(table.models, table.datasets),
     }
-    return render("report.html", figures, context)
+    return render("report.html", results.methods, context)
 
 
-class Figures:
-    """The figures of a page, in the order in which they were added."""
-
-    def __init__(self, methods: Sequence[str], charts: Iterable[Chart] = ()) -> None:
-        self.methods = methods
-        self.charts: list[Chart] = []
-        self.add(*charts)
-
-    def add(self, *charts: Chart) -> None:
-        """Add charts."""
-        self.charts += charts
-
-    def key(self, chart: Chart) -> str:
-        """Return the key of a chart."""
-        return f"f{next(i for i, each in enumerate(self.charts) if each is chart)}"
-
-    def data(self) -> dict[str, Json]:
-        """Return all figures as plain data."""
-        return {self.key(c): to_json_value(draw_chart(c, self.methods)) for c in self.charts}
-
-
-def render(template: str, figures: Figures, context: Mapping[str, object]) -> str:
-    """Fill a template. Every string in it is escaped."""
-    methods = figures.methods
+def render(template: str, methods: Sequence[str], context: Mapping[str, object]) -> str:
+    """Fill a template. Every string in it is escaped, and charts are drawn as SVG."""
     values = {
         "methods": (),
         "datasets": (),
         "version": __version__,
-        "key": figures.key,
-        "color_of": lambda mark: _color(mark, methods),
-        "method_color": lambda method: _place(methods, method) % N_COLORS + 1,
-        "kind_of": lambda method: _place(methods, method) // N_COLORS % 3,
-        "height_of": _height,
-        "is_square": lambda chart: chart.x.categories == chart.y.categories != (),
+        "drawing": lambda chart: Markup(draw_chart(chart, methods)),  # noqa: S704, `draw_chart` escapes text
+        "key_of": lambda mark: Markup(draw_key(mark, methods)),  # noqa: S704
+        "paper_key": lambda chart: Markup(_paper_key(chart)),  # noqa: S704
+        "method_key": lambda name: Markup(draw_key(Mark("point", method=name), methods)),  # noqa: S704
+        "methods_of": _methods_of,
+        "color_scale": _color_scale,
         "style": Markup(_part("page.css")),  # noqa: S704, our own files
         "script": Markup(_part("page.js")),  # noqa: S704
-        "plotly": Markup(plotly_script() if figures.charts else ""),  # noqa: S704
-        "figures": Markup(json_in_html(figures.data())),  # noqa: S704, `<` is escaped there
     }
     return _environment().get_template(template).render({**values, **context})
 
 
-def _color(mark: Mark, methods: Sequence[str]) -> str:
-    """The name of the color of a mark in page.css."""
-    if not mark.method and isinstance(mark.color, str):
-        return mark.color
-    number = _place(methods, mark.method) if mark.method else int(mark.color)
-    return f"series-{number % N_COLORS + 1}"
+def _paper_key(chart: Chart) -> str:
+    mark = next(mark for mark in chart.marks if mark.paper)
+    return draw_key(replace(mark, method="", color="ink"))
 
 
-def _height(chart: Chart) -> int:
-    """The height of a chart in pixels."""
-    if chart.height is not None:
-        return round(105 * chart.height) + 30
-    rows = len(chart.y.categories)
-    return LINE_HEIGHT * rows + 80 if rows else 340
+def _methods_of(chart: Chart) -> list[str]:
+    """The methods without which a chart is empty."""
+    names = list(dict.fromkeys(mark.method for mark in chart.marks))
+    return names if all(names) else []
 
 
-def _place(methods: Sequence[str], method: str) -> int:
-    return methods.index(method) if method in methods else len(methods)
-
-
-def json_in_html(content: Json) -> str:
-    r"""JSON that cannot end the script element around it.
-
-    >>> json_in_html({"name": "</script>"})
-    '{"name":"\\u003c/script>"}'
-    """
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-@cache
-def plotly_script() -> str:
-    """The source of plotly.js, which must not end the script element around it."""
-    from plotly.offline import get_plotlyjs
-
-    source: str = get_plotlyjs()
-    return source.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+def _color_scale(chart: Chart) -> dict[str, str] | None:
+    """The ends of the color scale of a heat map."""
+    mark = chart.marks[0] if chart.marks else None
+    if mark is None or mark.kind != "heat map":
+        return None
+    low, high = (chart.format(float(value)) for value in mark.limits)
+    kind = "signed" if mark.limits[0] < 0 else "plain"
+    return {"low": low, "high": high, "kind": kind, "title": f"{mark.scale}{', logarithmic' if mark.log else ''}"}
 
 
 @cache

@@ -1,6 +1,5 @@
 """What the report shows, as plain data: records, studies and measured graphs brought together."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,6 @@ from heterophily.analysis.diagnosis import Diagnosis, diagnose
 from heterophily.benchmark.table import Entry, Table, build_table, one_per_run
 from heterophily.core.chart import Chart
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.types import Json
 from heterophily.data.catalog import CATALOG
 from heterophily.data.loading import load
 from heterophily.data.store import is_present
@@ -169,13 +167,14 @@ def is_matrix_of(chart: Chart, dataset: str) -> bool:
 
 
 def _same_colors(charts: Sequence[Chart]) -> list[Chart]:
-    """Give all matrices of shares the same colors; desired matrices may have negative entries."""
-    shares = [chart for chart in charts if not chart.title.startswith("Desired")]
-    peak = max((v or 0.0 for c in shares for row in c.marks[0].values for v in row), default=1.0)
-    limits = (0.0, peak or 1.0)
-    return [
-        replace(chart, marks=[replace(chart.marks[0], limits=limits)]) if chart in shares else chart for chart in charts
-    ]
+    """Give all matrices the same colors. Those with negative entries have a second hue for them."""
+    peak = max((max(map(abs, chart.marks[0].limits)) for chart in charts), default=1.0)
+    limits = {True: (-peak, peak), False: (0.0, peak)}
+    found = []
+    for chart in charts:
+        heat = chart.marks[0]
+        found.append(replace(chart, marks=[replace(heat, limits=limits[heat.limits[0] < 0])]))
+    return found
 
 
 def _record_estimates(results: Results, dataset: str, names: Sequence[str]) -> list[Chart]:
@@ -230,14 +229,3 @@ def environments(runs: Iterable[Record]) -> list[str]:
 def verdict_text(entry: Entry) -> str:
     """Whether the published mean is reproduced, as a word."""
     return {True: "yes", False: "no", None: "–"}[entry.verdict]
-
-
-def to_json_value(value: Json) -> Json:
-    """Return a value for JSON: numbers with few digits, and None instead of NaN."""
-    if isinstance(value, bool) or value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, float):
-        return float(f"{value:.5g}") if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): to_json_value(each) for key, each in value.items()}
-    return [to_json_value(each) for each in value]

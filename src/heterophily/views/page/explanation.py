@@ -7,7 +7,7 @@ from pathlib import Path
 from heterophily.core.chart import Chart
 from heterophily.training.explanation import ModelExplanation, NodeExplanation
 from heterophily.views.explain import footnotes, gate_texts, importance_note, percent, score_line
-from heterophily.views.page.build import Figures, render, write_page
+from heterophily.views.page.build import render, write_page
 from heterophily.views.page.panels import Section
 
 
@@ -30,7 +30,7 @@ def explanation_page(
         "sections": [Section("Effects" if isinstance(e, NodeExplanation) else "Importance", list(charts))],
         "command": shlex.join(["heterophily", "explain", *words, "--report", "report.html"]),
     }
-    return render("explanation.html", Figures([], charts), context)
+    return render("explanation.html", (), context)
 
 
 def _node_words(e: NodeExplanation) -> dict[str, object]:

@@ -29,7 +29,7 @@ from heterophily.views.fit_console import (
     training_sentence,
 )
 from heterophily.views.page import panels
-from heterophily.views.page.build import Figures, render, write_page
+from heterophily.views.page.build import render, write_page
 from heterophily.views.page.commands import settings_words
 from heterophily.views.page.panels import Section
 
@@ -101,7 +101,6 @@ def graph_page(
     kept = [section for section in sections if section.charts]
     charts = [chart for section in kept for chart in section.charts]
     methods = list(dict.fromkeys(m.method for chart in charts for m in chart.marks if m.method))
-    figures = Figures(methods, charts)
     context = {
         "title": title,
         "diagnosis": diagnosis,
@@ -119,7 +118,7 @@ def graph_page(
         "facts": facts or {},
         "columns": columns,
     }
-    return render("graph.html", figures, context)
+    return render("graph.html", methods, context)
 
 
 def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:

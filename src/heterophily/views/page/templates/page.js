@@ -1,8 +1,7 @@
 "use strict";
-// Draws charts in the colors of the page, sorts and filters the leaderboard, switches the dataset, selects methods,
-// and copies commands. Without this script, the page still contains all text and tables.
+// Sorts and filters the leaderboard, switches the dataset, selects methods, shows values under the pointer, and copies
+// commands. Without this script, the page still contains all text, tables, and charts.
 
-const figures = JSON.parse(document.getElementById("figures").textContent);
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const announce = (sentence) => { one("#said").textContent = sentence; };
@@ -15,89 +14,22 @@ const isChosen = (method) => !known.has(method) || boxes.find((box) => box.value
 
 /* Charts */
 
-const DASHES = ["solid", "dot", "dashdot"];
-const SYMBOLS = ["circle", "square", "triangle-up"];
-const PATTERNS = ["", "/", "."];
-const drawn = new Set();
-
-function theme() {
-  const style = getComputedStyle(document.documentElement);
-  const color = (name) => style.getPropertyValue(`--${name}`).trim();
-  return {
-    color,
-    series: Array.from({ length: 8 }, (_, i) => color(`series-${i + 1}`)),
-    scales: {
-      plain: [[0, color("heat-0")], [1, color("heat-1")]],
-      signed: [[0, color("minus")], [0.5, color("heat-0")], [1, color("heat-1")]],
-    },
-  };
+function showCharts() {
+  all("svg [data-method]").forEach((mark) => mark.toggleAttribute("hidden", !isChosen(mark.dataset.method)));
+  all("figure[data-methods]").forEach((figure) => { figure.hidden = !JSON.parse(figure.dataset.methods).some(isChosen); });
 }
 
-function painted(trace, look) {
-  const meta = trace.meta ?? {};
-  const copy = { ...trace, showlegend: false, visible: meta.method === undefined || isChosen(meta.method) };
-  if (meta.scale) {
-    const textfont = { ...trace.textfont, color: look.color("ink") };
-    return { ...copy, colorscale: look.scales[meta.scale], textfont };
-  }
-  const roles = { paper: "ink", ink: "ink", accent: "accent", quiet: "quiet" };
-  const turn = Math.floor((meta.series ?? 0) / 8) % 3;
-  const color = roles[meta.role] ? look.color(roles[meta.role]) : look.series[(meta.series ?? 0) % 8];
-  if (trace.type === "bar") {
-    copy.marker = { color, pattern: { shape: PATTERNS[turn], size: 6, fillmode: "replace" }, ...trace.marker };
-    return copy;
-  }
-  copy.line = { color, dash: DASHES[turn], ...trace.line };
-  copy.marker = { color, symbol: SYMBOLS[turn], ...trace.marker };
-  if (trace.error_x) copy.error_x = { ...trace.error_x, color };
-  return copy;
-}
-
-function arranged(layout, look, narrow) {
-  const ink = look.color("ink"), quiet = look.color("quiet"), rule = look.color("rule");
-  const axis = (given = {}) => ({
-    automargin: true, fixedrange: true, gridcolor: rule, linecolor: rule, zerolinecolor: quiet, zeroline: false,
-    tickfont: { color: quiet }, ...given,
-    title: { font: { color: quiet, size: 12 }, standoff: 8, ...given.title },
-  });
-  return {
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: false, hovermode: "closest",
-    font: { family: getComputedStyle(document.body).fontFamily, size: narrow ? 11 : 12, color: ink },
-    hoverlabel: { bgcolor: look.color("raised"), bordercolor: rule, font: { color: ink } },
-    margin: { l: 8, r: 12, t: 8, b: 8 },
-    ...layout, xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis),
-  };
-}
-
-function draw(place) {
-  if (typeof Plotly === "undefined" || place.clientWidth === 0) return;
-  const { data, layout } = figures[place.dataset.figure];
-  const look = theme();
-  drawn.add(place);
-  Plotly.react(
-    place, data.map((trace) => painted(trace, look)), arranged(layout, look, place.clientWidth < 480),
-    { displaylogo: false, responsive: true, displayModeBar: false },
-  );
-  const methods = data.map((trace) => trace.meta?.method);
-  const empty = methods.every((method) => method !== undefined && !isChosen(method));
-  place.closest("figure").hidden = empty;
-}
-
-const redraw = () => drawn.forEach(draw);
-const watcher = new IntersectionObserver(
-  (entries) => entries.filter((e) => e.isIntersecting && !drawn.has(e.target)).forEach((e) => draw(e.target)),
-  { rootMargin: "300px" },
-);
-all(".chart").forEach((place) => watcher.observe(place));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-addEventListener("beforeprint", () => {
-  document.documentElement.classList.add("printing");
-  all(".chart").forEach(draw);
+const tip = one("#tip");
+addEventListener("pointermove", (event) => {
+  const mark = event.target.closest?.("[data-tip]");
+  tip.hidden = !mark;
+  if (!mark) return;
+  tip.textContent = mark.dataset.tip;
+  const right = document.documentElement.clientWidth - tip.offsetWidth - 8;
+  tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, right))}px`;
+  tip.style.top = `${event.clientY > 60 ? event.clientY - tip.offsetHeight - 12 : event.clientY + 20}px`;
 });
-addEventListener("afterprint", () => {
-  document.documentElement.classList.remove("printing");
-  redraw();
-});
+addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
 /* The leaderboard */
 
@@ -142,11 +74,11 @@ if (board) {
   all("th button", board).forEach((button) => button.addEventListener("click", () => sort(button)));
   one("#filter").addEventListener("input", showChosen);
   one("#show-paper")?.addEventListener("change", (event) => board.classList.toggle("hide-paper", !event.target.checked));
-  boxes.forEach((box) => box.addEventListener("change", () => { showChosen(); redraw(); }));
+  boxes.forEach((box) => box.addEventListener("change", () => { showChosen(); showCharts(); }));
   all("[data-choose]").forEach((button) => button.addEventListener("click", () => {
     boxes.forEach((box) => { box.checked = button.dataset.choose === "all"; });
     showChosen();
-    redraw();
+    showCharts();
   }));
 }
 
