@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import log10
 
 from heterophily.core.chart import Axis, Chart, Mark
+from heterophily.views.heat_maps import is_matrix
 
 WIDTH, WIDE = 420, 860  # pixels of a chart before the page scales it
 CHARACTER = 6.3  # mean width of a character
@@ -109,11 +110,6 @@ class Frame:
 def is_heat(chart: Chart) -> bool:
     """Return whether a chart is a heat map."""
     return bool(chart.marks) and chart.marks[0].kind == "heat map"
-
-
-def is_matrix(chart: Chart) -> bool:
-    """Return whether a chart is a heat map of classes × classes."""
-    return is_heat(chart) and chart.x.categories == chart.y.categories
 
 
 def font_size(frame: Frame) -> int:

@@ -1,22 +1,20 @@
 """Charts as image files, drawn by Matplotlib."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from heterophily.core.chart import Axis, Chart, Mark, number_text
+from heterophily.core.chart import Axis, Chart, Mark
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
+from heterophily.views.heat_maps import MAX_NAME, SMALL, TEXT, draw_heat_map, is_matrix, numbers
 from heterophily.views.looks import PALETTE, Look, look_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
 EXTENSIONS = (".png", ".pdf", ".svg")
 ROLES = {"accent": "#0072b2", "quiet": "#888888", "ink": "#333333"}
@@ -29,10 +27,7 @@ DASHES: "dict[str, tuple[float, Sequence[float]]]" = {
     "dash-dot-dot": (0, (5, 2, 1, 2, 1, 2)),
     "sparse": (0, (1, 4)),
 }
-TEXT, SMALL = 10.0, 9.0  # points
 MAX_COLUMNS = 3  # panels next to each other
-MAX_NUMBERS = 18  # rows of a heat map up to which every cell shows its number
-MAX_NAME = 28  # characters of a class name; the rest would crowd out the matrix
 
 
 def save_figures(charts: Sequence[Chart], folder: Path, *, extension: str = "png") -> list[Path]:
@@ -90,7 +85,7 @@ def _panel_size(charts: Sequence[Chart]) -> tuple[float, float]:
     """Width and height of one panel in inches."""
     first = charts[0]
     rows, columns = len(first.y.categories), len(first.x.categories)
-    if _is_matrix(first):
+    if is_matrix(first):
         side = min({1: 9.0, 2: 6.0}.get(len(charts), 4.2), 2.3 + 0.28 * rows)
         room = 0.05 * min(MAX_NAME, max(map(len, first.y.categories)))
         lines = max(_title(chart).count("\n") for chart in charts)
@@ -107,10 +102,6 @@ def _panel_size(charts: Sequence[Chart]) -> tuple[float, float]:
     return {1: (6.0, 2.9), 2: (3.8, 2.9)}.get(len(charts), (3.4, 2.7))
 
 
-def _is_matrix(chart: Chart) -> bool:
-    return chart.marks[0].kind == "heat map" and chart.x.categories == chart.y.categories
-
-
 def _title(chart: Chart) -> str:
     return chart.panel or chart.title
 
@@ -119,7 +110,7 @@ def draw_chart(axes: "Axes", chart: Chart, methods: Sequence[str] = ()) -> None:
     """Draw one chart. `methods` are those of the image, in which custom methods are counted."""
     axes.set_title(_title(chart), fontsize=TEXT, parse_math=False)
     if chart.marks and chart.marks[0].kind == "heat map":
-        _draw_heat_map(axes, chart, chart.marks[0])
+        draw_heat_map(axes, chart, chart.marks[0])
         return
     axes.tick_params(labelsize=SMALL, length=2)
     axes.spines[["top", "right"]].set_visible(False)
@@ -150,12 +141,8 @@ def _set_axis(axes: "Axes", name: str, axis: Axis) -> None:
         part.minorticks_off()
 
 
-def _numbers(values: Iterable[float | None]) -> list[float]:
-    return [np.nan if value is None else float(value) for value in values]
-
-
 def _draw_mark(axes: "Axes", chart: Chart, mark: Mark, methods: Sequence[str]) -> None:
-    x, y = map(_numbers, chart.positions(mark))
+    x, y = map(numbers, chart.positions(mark))
     look = look_of(mark, methods)
     color, symbol = _color(look), MARKERS[mark.symbol or look.symbol]
     if mark.kind == "area":
@@ -220,62 +207,6 @@ def _write_labels(axes: "Axes", mark: Mark, at: tuple[list[float], list[float]])
             va="center", color=ROLES["ink"], parse_math=False,
             annotation_clip=False,
         )  # fmt: skip
-
-
-def _draw_heat_map(axes: "Axes", chart: Chart, mark: Mark) -> None:
-    from matplotlib.colors import LogNorm, Normalize
-
-    square, (low, high) = _is_matrix(chart), mark.limits
-    matrix = np.array([_numbers(row) for row in mark.values])
-    norm = (LogNorm if mark.log else Normalize)(low, high if high > low else low + 1)
-    colors = "RdBu" if low < 0 else "Blues"
-    image = axes.imshow(matrix, cmap=colors, norm=norm, aspect="equal" if square else "auto")
-    size = max(4.5, min(SMALL, 80 / len(matrix))) if square else SMALL
-    longest = max(map(len, chart.x.categories))
-    slanted = longest > (3 if square else 6)
-    axes.set_xticks(*_names(chart.x), fontsize=size, rotation=45 if slanted else 0, parse_math=False)
-    axes.set_yticks(*_names(chart.y), fontsize=size, parse_math=False)
-    for label in axes.get_xticklabels() if slanted else ():
-        label.set(ha="right", rotation_mode="anchor")
-    axes.set_xticks([i - 0.5 for i in range(1, matrix.shape[1])], minor=True)
-    axes.set_yticks([i - 0.5 for i in range(1, len(matrix))], minor=True)
-    axes.grid(which="minor", color="white", linewidth=1.0)
-    axes.tick_params(which="both", length=0)
-    axes.spines[:].set_visible(False)
-    axes.set_xlabel(chart.x.title, fontsize=TEXT)
-    axes.set_ylabel(chart.y.title, fontsize=TEXT)
-    if len(matrix) <= MAX_NUMBERS:
-        _write_numbers(axes, image, chart, size)
-
-
-def _names(axis: Axis) -> tuple[range, list[str]]:
-    names = [n if len(n) <= MAX_NAME else f"{n[: MAX_NAME - 1]}…" for n in axis.categories]
-    return range(len(names)), names
-
-
-def _write_numbers(axes: "Axes", image: "AxesImage", chart: Chart, size: float) -> None:
-    for (i, j), value in np.ndenumerate(np.asarray(image.get_array())):
-        text = cell_text(float(value), chart.digits) if np.isfinite(value) else ""
-        if text:
-            red, green, blue, _ = image.cmap(image.norm(value))
-            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
-            color = "white" if dark else "#333333"
-            axes.text(j, i, text, ha="center", va="center", color=color, fontsize=size)
-
-
-def cell_text(value: float, digits: int) -> str:
-    """Return the number in a cell of a heat map: shares without leading zero, empty for zero.
-
-    Examples
-    --------
-    >>> cell_text(0.25, 2), cell_text(-0.04, 2), cell_text(0.0, 2), cell_text(1234.5, 0)
-    ('.25', '−.04', '', '1,234')
-    """
-    text = number_text(value, 1 if digits == 0 and abs(value) < 10 else digits)
-    if digits < 2:
-        return text
-    digits_only = text.removeprefix("−").removeprefix("0")
-    return "" if not value else f"−{digits_only}" if value <= -0.005 else digits_only
 
 
 def _hide_repeated(axes: "Axes", chart: Chart, left: Chart) -> None:

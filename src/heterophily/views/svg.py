@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from heterophily.core.chart import Chart, Mark
-from heterophily.views.frame import Frame, font_size, is_matrix, short
+from heterophily.views.frame import Frame, font_size, short
+from heterophily.views.heat_maps import cell_text, is_matrix
 from heterophily.views.looks import Look, look_of
-from heterophily.views.matplotlib import cell_text
 
 MAX_POINTS = 160  # of one line
 MAX_TIPS = 60  # points of a mark, up to which each has its own text
