@@ -301,9 +301,8 @@ def full_graph_reason(method: Method) -> str:
     """Return why a method needs the full graph; empty if mini-batches work."""
     if not method.is_network:
         return "it is not a network"
-    if method.norm == "batch":
-        return "norm = batch averages over all nodes; use norm = layer"
-    return method.architecture().full_graph_reason
+    of_batch_norm = "norm = batch averages over all nodes; use norm = layer" if method.norm == "batch" else ""
+    return method.architecture().full_graph_reason or of_batch_norm
 
 
 def summary_of(model: MethodLike) -> str:

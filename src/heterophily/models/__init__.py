@@ -35,6 +35,8 @@ from heterophily.models.hog_gcn import HOGGCN
 from heterophily.models.mixhop import MixHop
 from heterophily.models.mlp import MLP
 from heterophily.models.ordered_gnn import OrderedGNN
+from heterophily.models.polynormer import Polynormer
+from heterophily.models.sgformer import SGFormer
 from heterophily.models.sign import SIGN
 from heterophily.models.simp_gcn import SimPGCN
 from heterophily.models.trio import Trio
@@ -65,7 +67,7 @@ PUBLISHED: tuple[type[Method], ...] = (
 )
 CLASSICS: tuple[type[Method], ...] = (GCNPlus, SAGEPlus, GATPlus, LINKX)
 # Methods that are not in the paper's table.
-OTHERS: tuple[type[Method], ...] = (Trio, Boosting, DirGCN, DirSAGE, DirGAT, CIGNN, SIGN)
+OTHERS: tuple[type[Method], ...] = (Trio, Boosting, DirGCN, DirSAGE, DirGAT, CIGNN, SIGN, Polynormer, SGFormer)
 
 Registered = type[Method] | CustomMethod
 Model = str | Path | MethodLike
