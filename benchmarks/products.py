@@ -12,8 +12,7 @@ from statistics import median
 
 import torch
 
-from heterophily.core.dense import product
-from heterophily.core.machine import onednn_is_faster
+from heterophily.core.dense import onednn_is_faster, product
 
 
 def main() -> None:

@@ -93,3 +93,13 @@ def test_a_sparse_state_may_be_multiplied_too() -> None:
 
 def test_no_rows_give_no_rows() -> None:
     assert product(torch.empty(0, 6), torch.ones(6, 3)).shape == (0, 3)
+
+
+def test_a_missing_operator_is_noticed_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ways.onednn_works() == torch.backends.mkldnn.is_available()
+
+    def missing(*_: object) -> None:
+        raise AttributeError
+
+    monkeypatch.setattr(ways, "onednn_matmul", missing)
+    assert not ways.onednn_works()

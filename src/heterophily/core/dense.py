@@ -6,6 +6,7 @@ use the 512-bit registers, but oneDNN does and takes half the time in single pre
 (`benchmarks/products.py`).
 """
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from heterophily.core.machine import TUNED, onednn_is_faster, onednn_matmul
+from heterophily.core.machine import TUNED, mkl_uses_narrow_registers
 from heterophily.core.types import AutogradContext
 
 if TYPE_CHECKING:
@@ -92,3 +93,23 @@ def _compact(factor: Tensor) -> Tensor:
         return factor
     by_rows = factor.stride(0) >= factor.stride(1)
     return factor.contiguous() if by_rows else factor.T.contiguous().T
+
+
+@cache
+def onednn_is_faster() -> bool:
+    """Return whether oneDNN uses wider registers than MKL and works."""
+    return mkl_uses_narrow_registers() and onednn_works()
+
+
+def onednn_works() -> bool:
+    """Return whether PyTorch's undocumented oneDNN operator exists and works as expected."""
+    left, right = torch.arange(6.0).view(2, 3), torch.arange(12.0).view(3, 4)
+    try:
+        return torch.equal(onednn_matmul(left, right), left @ right)
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+
+
+def onednn_matmul(left: Tensor, right: Tensor) -> Tensor:
+    """Return A B, computed by oneDNN. B must be contiguous or the transpose of a contiguous matrix."""
+    return torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")

@@ -15,7 +15,6 @@ from heterophily.core.errors import HeterophilyError
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
 
 TUNED = os.environ.get("HETEROPHILY_TUNING", "on").lower() != "off"
 CACHED_VALUES = 3 * 2**18 if TUNED else sys.maxsize  # of a factor that fits in the cache: 3 MB
@@ -95,28 +94,10 @@ def _libc() -> ctypes.CDLL:
 
 
 @cache
-def onednn_is_faster() -> bool:
-    """Return whether oneDNN uses wider registers than MKL: on AMD processors with AVX-512."""
+def mkl_uses_narrow_registers() -> bool:
+    """Return whether MKL leaves the widest registers unused: on AMD processors with AVX-512."""
     import torch
 
     path = Path("/proc/cpuinfo")
     amd = TUNED and path.exists() and "AuthenticAMD" in path.read_text()
-    return amd and torch.backends.cpu.get_cpu_capability() == "AVX512" and onednn_works()
-
-
-def onednn_works() -> bool:
-    """Return whether PyTorch's undocumented oneDNN operator exists and works as expected."""
-    import torch
-
-    left, right = torch.arange(6.0).view(2, 3), torch.arange(12.0).view(3, 4)
-    try:
-        return torch.equal(onednn_matmul(left, right), left @ right)
-    except (AttributeError, RuntimeError, TypeError):
-        return False
-
-
-def onednn_matmul(left: "Tensor", right: "Tensor") -> "Tensor":
-    """Return A B, computed by oneDNN. B must be contiguous or the transpose of a contiguous matrix."""
-    import torch
-
-    return torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")
+    return amd and torch.backends.cpu.get_cpu_capability() == "AVX512"
