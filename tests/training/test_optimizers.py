@@ -2,13 +2,14 @@
 
 from collections import Counter
 from fnmatch import fnmatch
+from functools import partial
 
 import pytest
 import torch
 
 from heterophily import build
 from heterophily.models import NETWORKS
-from heterophily.training.optimizers import make_optimizers
+from heterophily.training.optimizers import DirectAdam, make_optimizers
 
 
 @pytest.mark.parametrize("preset", ["published", "reference"])
@@ -67,6 +68,22 @@ def test_the_first_step_is_that_of_adam_with_an_l2_gradient(graph, split):
         # The first moments of Adam cancel: a step has the sign of the gradient and length 0.1.
         expected = before[name] - 0.1 * gradient / (gradient.abs() + 1e-8)
         torch.testing.assert_close(p.detach(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_steps_equal_those_of_pytorch_bit_by_bit():
+    copies = []
+    for kind in (DirectAdam, partial(torch.optim.Adam, fused=True)):
+        torch.manual_seed(0)
+        weights = [torch.randn(5, 3, requires_grad=True), torch.randn(4, requires_grad=True)]
+        unused = torch.ones(2, requires_grad=True)  # has a gradient from the third step on
+        adam = kind([{"params": weights[:1], "weight_decay": 0.1}, {"params": [weights[1], unused]}], lr=0.05)
+        for step in range(6):
+            adam.zero_grad()
+            loss = sum((w**2 * (step + 1)).sin().sum() for w in weights) + (unused.sum() ** 2 if step > 1 else 0)
+            loss.backward()
+            adam.step()
+        copies.append([w.detach() for w in (*weights, unused)])
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(*copies, strict=True))
 
 
 def test_the_belief_is_not_learned(graph):

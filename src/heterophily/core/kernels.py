@@ -67,14 +67,13 @@ def product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
 
 
 def _bag(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
-    return F.embedding_bag(
-        pattern.indices,
-        dense.contiguous(),
-        pattern.indptr,
-        mode="sum",
-        per_sample_weights=values,
-        include_last_offset=True,
-    )
+    return _sum_bags(dense, pattern.indices, pattern.indptr, values)
+
+
+def _sum_bags(dense: Tensor, indices: Tensor, indptr: Tensor, values: Tensor | None) -> Tensor:
+    """Weighted sums of rows: `F.embedding_bag` without its checks, which take as long as a small product."""
+    result: Tensor = torch.embedding_bag(dense.contiguous(), indices, indptr, False, 0, False, values, True)[0]
+    return result
 
 
 def _plain_product(pattern: "Pattern", values: Tensor | None, dense: Tensor) -> Tensor:
@@ -179,6 +178,5 @@ def row_sums(pattern: "Pattern", values: Tensor) -> Tensor:
         sums = columns.new_zeros(pattern.shape[0], columns.shape[1])
         sums = sums.index_add_(0, pattern.rows, columns)
     else:
-        bag = (pattern.entries, columns.contiguous(), pattern.indptr)
-        sums = F.embedding_bag(*bag, mode="sum", include_last_offset=True)
+        sums = _sum_bags(columns, pattern.entries, pattern.indptr, None)
     return sums.squeeze(-1) if values.dim() == 1 else sums

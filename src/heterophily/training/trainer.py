@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from heterophily.core import processes
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
@@ -105,6 +105,19 @@ def _train_network(
     return network, trainer.run(checkpoint=checkpoint, progress=progress)
 
 
+def mode_setter(network: Network) -> Callable[[bool], object]:
+    """Return `network.train` with a list of all modules, which takes a tenth of the time."""
+    modules = list(network.modules())
+    if any(type(module).train is not nn.Module.train for module in modules):
+        return network.train
+
+    def set_training(training: bool) -> None:
+        for module in modules:
+            vars(module)["training"] = training
+
+    return set_training
+
+
 def warm_up_of(scoring: Scoring) -> int:
     """Return the epoch up to which each epoch is better than those before it."""
     return 0 if scoring.name == DEFAULT_SCORING.name else WARM_UP
@@ -138,7 +151,7 @@ class Trainer:
         weights = make_class_weights(class_weight, self.training_graph, self.nodes["train"])
         network.class_weights = None if weights is None else weights.to(device)
         self.scoring = find_scoring(scoring).with_positive(self.training_graph.labels, graph.n_classes)
-        self.scoring.check(self.training_graph.labels[self.nodes["val"]], graph.n_classes)
+        self.scoring.check(self._val_labels, graph.n_classes)
         self.history = History(self.scoring.name)
         # The rules of the paper's benchmark: only accuracy counts, from the first epoch.
         self._is_usual = self.scoring.name == DEFAULT_SCORING.name
@@ -154,6 +167,7 @@ class Trainer:
             raise HeterophilyError("training requires validation nodes for early stopping; add some")
         known = torch.cat([self.nodes["train"], self.nodes["val"]])
         self.training_graph = self.graph.with_labels_only(known)
+        self._val_labels = self.training_graph.labels[self.nodes["val"]]
 
     def _make_step(self, batch_size: int | None, neighbors: Neighbors) -> FullBatch | MiniBatch:
         network, graph, nodes = self.network, self.training_graph, self.nodes["train"]
@@ -180,6 +194,7 @@ class Trainer:
         """Train until patience runs out, restore the best state, and score all parts of the split."""
         start = time.perf_counter()
         self.step.initialize()
+        self._set_training = mode_setter(self.network)
         first = self._resume(checkpoint)
         earlier = sum(self.history.seconds)  # of the run that this one continues
         stopped = self._run_epochs(first, checkpoint, progress=progress)
@@ -205,9 +220,9 @@ class Trainer:
 
     def _epoch(self, epoch: int) -> None:
         start = time.perf_counter()
-        self.network.train()
+        self._set_training(True)
         loss, training_logits = self.step.train_epoch(epoch)
-        self.network.eval()
+        self._set_training(False)
         logits = self.step.evaluate()
         score, criterion, tie_break = self._validate(logits)
         if self.stopping.update(criterion, epoch, self.network, tie_break=tie_break):
@@ -220,11 +235,10 @@ class Trainer:
 
     def _validate(self, logits: Tensor) -> tuple[float, float, float]:
         """Return the validation score, the value that selects the epoch, and that which decides between equal ones."""
-        arguments = logits, self.training_graph.labels, self.nodes["val"]
-        score, negative_loss = self.scoring(*arguments), neg_log_loss(*arguments)
-        if self.method.monitor == "loss":
-            return score, negative_loss, score
-        return score, score, 0.0 if self._is_usual else negative_loss
+        arguments = logits.index_select(0, self.nodes["val"]), self._val_labels
+        score, stops_by_loss = self.scoring.score(*arguments), self.method.monitor == "loss"
+        negative_loss = neg_log_loss.score(*arguments) if stops_by_loss or not self._is_usual else 0.0
+        return (score, negative_loss, score) if stops_by_loss else (score, score, negative_loss)
 
     def _resume(self, checkpoint: Path | None) -> int:
         """Restore a checkpoint if there is one. Return the first epoch to run."""

@@ -1,8 +1,9 @@
-"""Epoch times of this checkout divided by those of another one, measured in turns.
+"""Fail if training has become slower than in another checkout: epoch times, new ÷ old, measured in turns.
 
-Run `python benchmarks/compare.py OLD [--models ...] [--graphs ...] [--epochs N] [--turns N]`, where OLD is
-the `src` folder of another checkout. Each checkout trains in a process with one thread. The two processes
-take turns, so that the load of the machine affects both. The ratio of a cell is the median over the turns.
+Run `python benchmarks/regress.py OLD [--models ...] [--graphs ...] [--epochs N] [--turns N] [--json FILE]`. OLD is the
+`src` folder of another checkout. Each checkout trains in a process with one thread. The two processes take turns, so
+that the load of the machine affects both, and processor time is measured. The time of an epoch is the
+turns. The exit code is 1 if the geometric mean of the ratios exceeds 1.05.
 """
 
 import argparse
@@ -18,8 +19,9 @@ MODELS = (
     *("mlp", "gcn", "gat", "gcnii", "h2gcn", "mixhop", "gbk-gnn", "ggcn", "glognn", "hog-gcn"),
     *("gpr-gnn", "acm-gcn", "ordered-gnn", "cmgnn"),
 )
+LIMIT = 1.05  # of the geometric mean
 WORKER = """
-import json, sys
+import json, sys, time
 import torch
 from heterophily import load
 from heterophily.training.trainer import train
@@ -32,10 +34,12 @@ except ImportError:  # older versions do this while they train
 model, name, epochs, settings = json.loads(sys.argv[1])
 graph = load(name)
 split = next(iter(graph.splits.values()))
-options = {"max_epochs": epochs, "patience": epochs}
+def seconds(n):
+    start = time.process_time()
+    train(model, graph, split=split, progress=False, **{**settings, "max_epochs": n, "patience": n})
+    return time.process_time() - start
 for _ in sys.stdin:
-    _, run = train(model, graph, split=split, progress=False, **{**settings, **options})
-    print(run.milliseconds_per_epoch, flush=True)
+    print(1e3 * (seconds(epochs + 1) - seconds(1)) / epochs, flush=True)
 """
 
 
@@ -45,24 +49,27 @@ def main() -> None:
     parser.add_argument("old", type=Path, help="The `src` folder of another checkout.")
     parser.add_argument("--models", nargs="*", default=list(MODELS))
     parser.add_argument("--graphs", nargs="*", default=["chameleon-f", "actor"])
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="File for the results.")
     args = parser.parse_args()
-    ratios = {}
+    rows = []
     for graph in args.graphs:
         for model in args.models:
             new, old = measure(model, graph, args.old.resolve(), args.epochs, args.turns)
-            ratios[model, graph] = median(a / b for a, b in zip(new, old, strict=True))
-            print(
-                f"{model} on {graph}: new {median(new):.2f} ms, old {median(old):.2f} ms, "
-                f"new ÷ old {ratios[model, graph]:.3f}",
-                flush=True,
-            )
-    worst = max(ratios, key=lambda cell: ratios[cell])
+            ratio = median(a / b for a, b in zip(new, old, strict=True))
+            rows.append({"model": model, "graph": graph, "new": median(new), "old": median(old), "ratio": ratio})
+            shown = f"new {median(new):.2f} ms, old {median(old):.2f} ms, new ÷ old {ratio:.3f}"
+            print(f"{model} on {graph}: {shown}", flush=True)
+            if args.json:
+                args.json.write_text(json.dumps(rows, indent=1))
+    worst = max(rows, key=lambda row: row["ratio"])
+    mean = geometric_mean(row["ratio"] for row in rows)
     print(
-        f"geometric mean over {len(ratios)} cells {geometric_mean(ratios.values()):.3f}, "
-        f"largest {ratios[worst]:.3f} ({worst[0]} on {worst[1]})"
+        f"geometric mean over {len(rows)} cells {mean:.3f}, "
+        f"largest {worst['ratio']:.3f} ({worst['model']} on {worst['graph']})"
     )
+    sys.exit(mean > LIMIT)
 
 
 def measure(model: str, graph: str, old: Path, epochs: int, turns: int) -> tuple[list[float], list[float]]:
