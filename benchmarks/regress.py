@@ -3,6 +3,7 @@
 Run `python benchmarks/regress.py OLD [--models ...] [--graphs ...] [--epochs N] [--turns N] [--json FILE]`. OLD is the
 `src` folder of another checkout. Each checkout trains in a process with one thread. The two processes take turns, so
 that the load of the machine affects both, and processor time is measured. The time of an epoch is the
+difference of a run of N + 1 epochs and a run of one epoch, divided by N. The ratio of a cell is the median over the
 turns. The exit code is 1 if the geometric mean of the ratios exceeds 1.05.
 """
 

@@ -41,10 +41,16 @@ class DirectAdam(Adam):
                 states = [self.state[parameter] for parameter in parameters]
                 steps, averages, squares = ([s[key] for s in states] for key in ("step", "exp_avg", "exp_avg_sq"))
                 torch._foreach_add_(steps, 1)
+                beta1, beta2 = group["betas"]
                 torch._fused_adam_(
                     *(parameters, [parameter.grad for parameter in parameters], averages, squares, [], steps),
-                    **dict(zip(("beta1", "beta2"), group["betas"], strict=True)),
-                    **{key: group[key] for key in ("lr", "weight_decay", "eps", "amsgrad", "maximize")},
+                    lr=group["lr"],
+                    beta1=beta1,
+                    beta2=beta2,
+                    weight_decay=group["weight_decay"],
+                    eps=group["eps"],
+                    amsgrad=False,
+                    maximize=False,
                 )
 
 
