@@ -5,6 +5,7 @@ Training reads only the labels of training and validation nodes. Test nodes are 
 
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
