@@ -25,7 +25,8 @@ def title_of(fitted: "NodeClassifier") -> str:
     predictor = fitted.predictor_
     if isinstance(predictor, Ensemble) and len(predictor.members) > 1:
         methods = (cast("Network", member).method for member in predictor.members)
-        return f"ensemble of {', '.join(dict.fromkeys(method.title or method.name for method in methods))}"
+        names = ", ".join(dict.fromkeys(method.title or method.name for method in methods))
+        return f"ensemble of {len(predictor.members)} models: {names}"
     return fitted.method.title or fitted.method.name
 
 

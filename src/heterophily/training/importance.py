@@ -88,7 +88,7 @@ class _ModelStudy:
 
     def score(self, graph: Graph) -> float:
         self.n_evaluations += 1
-        return self.fitted.score(graph, nodes=self.nodes)
+        return self.fitted.score(graph, nodes=self.nodes, scoring=self.fitted.scoring_)
 
     def decreases(self, change: Callable[[np.random.Generator], Graph]) -> FloatArray:
         """Return the decrease of the score for several random changes. The first has the same seed for all."""

@@ -156,10 +156,14 @@ def _rest(e: ModelExplanation, shown: Sequence[Importance]) -> list[str]:
     """Return what the table of columns does not show."""
     n_zero = sum(each.importance == 0 for each in e.columns)
     n_less = len(e.columns) - n_zero - len(shown)
-    lines = [f"{n_less} other columns have a smaller importance."] if n_less else []
-    lines += [f"{n_zero} columns have no effect on the score."] if n_zero else []
+    lines = [f"{_columns(n_less, 'other column')} a smaller importance."] if n_less else []
+    lines += [f"{_columns(n_zero, 'column')} no effect on the score."] if n_zero else []
     n_groups = e.n_columns - len(e.columns)
     return lines + ([f"{n_groups:,} columns were measured only in groups, which had less effect."] if n_groups else [])
+
+
+def _columns(count: int, noun: str) -> str:
+    return f"1 {noun} has" if count == 1 else f"{count:,} {noun}s have"
 
 
 def importance_note(e: ModelExplanation) -> str:
