@@ -28,7 +28,8 @@ def prepared(graph):
 def start(prepared, candidates, tmp_path):
     def go(folder="race", *, options=OPTIONS, candidates=candidates, budget=600.0, **rest):
         (tmp_path / folder).mkdir()
-        return run_race(prepared, candidates, options, tmp_path / folder, clock=Clock(budget), **rest)
+        arguments = prepared, candidates, options, tmp_path / folder
+        return run_race(*arguments, clock=Clock(budget), **rest)[0]
 
     return go
 
@@ -86,6 +87,17 @@ def test_candidates_that_are_far_behind_stop_early(start, candidates, monkeypatc
     assert board.entries[0].n_epochs == 5
     assert board.ranked[0].status == "done"
     assert len(updates) > 8
+
+
+def test_the_best_networks_are_trained_with_other_seeds(start, candidates, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "N_REPEATED", 2)
+    board = start(n_seeds=3, candidates=(*candidates, TREES))
+    best = [entry.name for entry in board.ranked if ", seed" not in entry.name and entry.name != "boosting"][:2]
+    names = [entry.name for entry in board.entries[4:]]
+    assert names == [f"{name}, seed {seed}" for seed in (2, 3) for name in best]
+    assert all(entry.status == "done" for entry in board.entries[4:])
+    logits = [read_result(tmp_path / "race", i).logits for i in (4, 6)]
+    assert not torch.equal(*logits)
 
 
 def test_failures_are_part_of_the_leaderboard(start, candidates, monkeypatch):

@@ -18,7 +18,7 @@ from heterophily.models.building import build_predictor
 from heterophily.models.ensemble import Ensemble, mean_logits, scaled_features, with_features
 from heterophily.training.auto.budget import DEFAULT_BUDGET, Clock, parse_budget
 from heterophily.training.auto.calibration import Calibration, fit_calibration, measure_calibration
-from heterophily.training.auto.ensemble import Selection, select_members
+from heterophily.training.auto.ensemble import MIN_NODES, Selection, select_members
 from heterophily.training.auto.leaderboard import Leaderboard, with_weights
 from heterophily.training.auto.portfolio import BATCH_SIZE, LARGE, Candidate, choose_candidates, read_portfolio
 from heterophily.training.auto.race import LeaderboardCallback, run_race
@@ -27,6 +27,7 @@ from heterophily.training.result import TrainingResult
 from heterophily.training.scoring import Scoring, all_scores
 from heterophily.training.seeds import seed_everything
 
+N_SEEDS = 3  # of the best networks, if there may be an ensemble
 # Scorings of predicted classes for which rare classes must not lose against likely ones.
 BY_BALANCED_CLASSES = ("balanced_accuracy", "f1_macro")
 
@@ -68,7 +69,10 @@ def fit_auto(
     candidates = choose_candidates(shown, read_portfolio() if portfolio is None else portfolio, settings)
     with tempfile.TemporaryDirectory(prefix="heterophily-auto-") as name:
         folder = Path(name)
-        board = run_race(shown, candidates, options, folder, clock=clock, workers=workers, on_update=on_update)
+        n_seeds = N_SEEDS if ensemble and len(split.val) >= MIN_NODES else 1
+        board, candidates = run_race(
+            shown, candidates, options, folder, clock=clock, workers=workers, n_seeds=n_seeds, on_update=on_update
+        )
         trained = {i: read_result(folder, i) for i, entry in enumerate(board.entries) if entry.has_score}
     if not trained:
         raise HeterophilyError(_no_result(board, budget))

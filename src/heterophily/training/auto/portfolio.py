@@ -43,6 +43,11 @@ class Candidate:
     large: bool = False  # whether it also runs on graphs with many nodes
     max_paths: float = float("inf")  # upper limit of Σ degree², for methods with two-hop neighborhoods
     directed: bool = False  # whether it only runs on graphs whose edges have a direction
+    seed: int = 0  # number of the seed, if the candidate is trained with several
+
+    def with_seed(self, seed: int) -> "Candidate":
+        """Return the same candidate with another seed."""
+        return replace(self, name=f"{self.name}, seed {seed + 1}", seed=seed)
 
     def make(self) -> Method:
         """Return the method with its settings."""

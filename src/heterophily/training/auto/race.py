@@ -5,7 +5,8 @@ within the uncertainty of the best, continue in the second round, and the better
 them to the end. Decisions are made between rounds, so the result does not depend on the order in which tasks end.
 
 If the time of the first round is over before all candidates have started, the remaining ones have a race of their own
-in the time that the others leave.
+in the time that the others leave. At the end, the best networks are trained again with other seeds, because the mean
+of several networks that differ only in their seeds is better than each of them.
 """
 
 import dataclasses
@@ -24,6 +25,7 @@ from heterophily.training.auto.workers import Runner, choose_workers, open_runne
 ENDLESS = 10**9
 MAX_SHARE = 0.2  # of the budget for one candidate in one round, unless it is the last round
 MIN_SURVIVORS = 3
+N_REPEATED = 3  # networks that are trained with several seeds
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,23 @@ def run_race(
     *,
     clock: Clock,
     workers: int | None = None,
+    n_seeds: int = 1,
     on_update: LeaderboardCallback | None = None,
-) -> Leaderboard:
-    """Train candidates on the split `race` of a graph. Their weights and predictions are in the folder."""
+) -> tuple[Leaderboard, tuple[Candidate, ...]]:
+    """Train candidates on the split `race` of a graph. Their weights and predictions are in the folder.
+
+    Return the leaderboard and the candidates of its entries, which include the best ones with `n_seeds` seeds.
+    """
     race = _Race(graph, candidates, options, clock, on_update)
     n_workers = choose_workers(workers, graph, options, len(candidates))
     try:
         with open_runner(graph, options, folder, workers=n_workers) as runner:
             while race.waiting and clock.left() > 0:
                 race.run_rounds(runner)
+            race.repeat_best(runner, n_seeds)
     except KeyboardInterrupt:
         race.stopped = "interrupted"
-    return race.finish()
+    return race.finish(), tuple(race.candidates)
 
 
 class _Race:
@@ -72,7 +79,7 @@ class _Race:
         clock: Clock,
         on_update: LeaderboardCallback | None,
     ) -> None:
-        self.candidates, self.clock = candidates, clock
+        self.candidates, self.clock = list(candidates), clock
         self.on_update = on_update or (lambda board: None)
         self.entries = [Entry(each.name, each.method) for each in candidates]
         self.scoring = options.scoring.name
@@ -89,11 +96,25 @@ class _Race:
         """Run all rounds with the candidates that have not started, and decide between rounds who continues."""
         start, indices = self.clock.elapsed, self.waiting
         for number, current in enumerate(ROUNDS, start=1):
-            for outcome in runner.run(self._tasks(indices, current, start), self._progress):
-                self._record(outcome)
-                if outcome.status == "interrupted":
-                    raise KeyboardInterrupt
+            self._run(runner, indices, current, start)
             indices = self.survivors(number)
+
+    def repeat_best(self, runner: Runner, n_seeds: int) -> None:
+        """Train the best networks with other seeds, in the time that is left."""
+        ranked = sorted(self.saved, key=lambda i: (-self.entries[i].score, i))
+        best = [i for i in ranked if self.entries[i].status == "done" and self.candidates[i].make().is_network]
+        added = [self.candidates[i].with_seed(seed) for seed in range(1, n_seeds) for i in best[:N_REPEATED]]
+        if not added or self.clock.left() <= 0:
+            return
+        self.candidates += added
+        self.entries += [Entry(each.name, each.method) for each in added]
+        self._run(runner, self.waiting, ROUNDS[-1], self.clock.elapsed)
+
+    def _run(self, runner: Runner, indices: Sequence[int], current: Round, start: float) -> None:
+        for outcome in runner.run(self._tasks(indices, current, start), self._progress):
+            self._record(outcome)
+            if outcome.status == "interrupted":
+                raise KeyboardInterrupt
 
     def survivors(self, number: int) -> list[int]:
         """Return the paused candidates that continue after a round: the better half or quarter, and the close ones."""

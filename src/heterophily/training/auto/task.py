@@ -27,6 +27,7 @@ from heterophily.training.auto.portfolio import Candidate
 from heterophily.training.class_weight import ClassWeight
 from heterophily.training.result import TrainingResult
 from heterophily.training.scoring import DEFAULT_SCORING, Scoring
+from heterophily.training.seeds import derived_seed
 from heterophily.training.trainer import train
 
 SPLIT = "race"  # name of the split in the graph that all candidates receive
@@ -95,7 +96,7 @@ def _train(task: Task, graph: Graph, options: TrainingOptions, folder: Path, on_
         candidate.make(),
         graph,
         split=graph.split(SPLIT),
-        seed=options.seed,
+        seed=derived_seed(options.seed, candidate.seed) % 2**32 if candidate.seed else options.seed,
         device=options.device,
         checkpoint=folder / f"{task.index}.pt",
         progress=False,
