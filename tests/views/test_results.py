@@ -316,3 +316,20 @@ def test_the_diagram_is_saved(tmp_path, name):
 def test_other_endings_are_refused(tmp_path):
     with pytest.raises(HeterophilyError, match="a figure file with extension"):
         save_charts([rank_chart(ranking(1.5, 1, 2, 3))], tmp_path / "d.jpg")
+
+
+def test_trio_has_default_and_tuned_settings_and_paired_tests(runs):
+    assert "Trio" not in sections(page(runs))
+    tuned = [record("trio", "actor", i, 38.0 + i / 10, source="search") for i in range(3)]
+    defaults = [
+        record("trio", "actor", i, 37.0, source="defaults", recipe="plain", key=f"plain {i}", finished="2031-01-01")
+        for i in range(3)
+    ]
+    text = page([*runs, *tuned, *defaults])
+    section = sections(text)["Trio"]
+    assert rows(section)[1:] == [
+        ["actor", "37.00 ± 0.00", "38.10 ± 0.10", "37.00 ± 0.50", "+1.10", "0.086", "cmgnn 37.00 ± 0.50"],
+        ["pubmed", "–", "–", "89.00 ± 0.50", "–", "–", "cmgnn 89.00 ± 0.50"],
+    ]
+    assert "Wilcoxon" not in section
+    assert "| trio | **38.10 ± 0.10** |" in sections(text)["All methods"]

@@ -155,6 +155,19 @@ def corrected_t_test(differences: Sequence[float], *, test_to_train: float = TES
     return t, float(2 * stats.t.sf(abs(t), n - 1))
 
 
+def signed_rank_test(differences: Sequence[float]) -> float | None:
+    """Return the two-sided p-value of Wilcoxon's signed-rank test of mean differences, one per dataset.
+
+    Return None for fewer than five datasets, because no result could be significant.
+
+    >>> signed_rank_test([0.1, 0.2, 0.3, 0.4, 0.5])
+    0.0625
+    """
+    if len(differences) < 5:
+        return None
+    return float(stats.wilcoxon(differences).pvalue)
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return Holm's adjusted p-values: the i-th smallest times m - i + 1, monotone and at most 1.
 

@@ -59,7 +59,7 @@ class Trio(Method):
     weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 5e-4)] = 5e-5
     patience: PositiveInt = 30
     monitor: Monitor = "loss"
-    n_members: Annotated[PositiveInt, Choice(1, 3, 5)] = 5
+    n_members: Annotated[PositiveInt, Choice(1, 3, 5)] = 3
 
     @override
     def architecture(self) -> Architecture:

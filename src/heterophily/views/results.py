@@ -1,8 +1,8 @@
 """The results page: results of the stored runs, compared with those of the paper.
 
-`python -m heterophily.views.results docs/results/runs.jsonl > docs/results.md` generates it and plots
-ranks.png next to the runs. The file remarks.toml next to the runs contains sentences about single cells: a
-table per model with a key per dataset.
+`python -m heterophily.views.results docs/results/runs.jsonl docs/results/trio.jsonl > docs/results.md` generates it and
+plots ranks.png next to the first file. The file remarks.toml next to it contains sentences about single cells: a table
+per model with a key per dataset.
 """
 
 import sys
@@ -18,6 +18,7 @@ from heterophily.data import published as paper
 from heterophily.runs.record import Record, latest, read_records
 from heterophily.views.charts import rank_chart
 from heterophily.views.matplotlib import save_charts
+from heterophily.views.own_method import compare_own_method, without_defaults
 from heterophily.views.page.commands import splits_text
 from heterophily.views.page.data import environments
 from heterophily.views.tables import number, p_text, rank_text, signed, to_markdown
@@ -31,7 +32,8 @@ YES_NO = {True: "yes", False: "**no**", None: "–"}
 
 def page(records: Sequence[Record], *, remarks: Remarks | None = None, diagram: str = "") -> str:
     """Return the page as Markdown. `diagram` is the link to the critical-difference diagram."""
-    table, cells = build_table(records, against=True), latest(records)
+    used = without_defaults(records)
+    table, cells = build_table(used, against=True), latest(used)
     _check(remarks or {}, table)
     runs = [run for cell in cells.values() for run in one_per_run(cell)]
     done = [run for run in runs if run.done]
@@ -45,7 +47,8 @@ def page(records: Sequence[Record], *, remarks: Remarks | None = None, diagram: 
         hours=sum(float(run.run.get("seconds", 0)) for run in done) / 3600,
         n_compared=len(compared),
         n_reproduced=sum(bool(entry.verdict) for entry in compared),
-        own=_own_table(table, cells),
+        cmgnn=_cmgnn_table(table, cells),
+        own=compare_own_method(records, table),
         main=to_markdown(table, over_datasets=False).rstrip(),
         ranks=_rank_table(table),
         tests=_test_table(table),
@@ -74,7 +77,7 @@ def _entry(entry: Entry, remarks: Remarks | None, otherwise: str = "") -> dict[s
     }
 
 
-def _own_table(table: Table, cells: Cells) -> chart.Table | None:
+def _cmgnn_table(table: Table, cells: Cells) -> chart.Table | None:
     if OURS not in table.models:
         return None
     rows = [
@@ -188,23 +191,22 @@ def _check(remarks: Remarks, table: Table) -> None:
                 raise unknown_name("dataset of a remark in these results", dataset, table.datasets)
 
 
-def write_page(runs: Path) -> str:
-    """Plot the diagram next to the runs, if there is a ranking, and return the page."""
-    records = read_records(runs)
-    ranking = build_table(records).ranking
-    target = runs.parent / "ranks.png"
+def write_page(*files: Path) -> str:
+    """Plot the diagram next to the first file of runs, if there is a ranking, and return the page."""
+    records = [record for file in files for record in read_records(file)]
+    ranking, folder = build_table(without_defaults(records)).ranking, files[0].parent
     link = ""
     if ranking is not None:
-        link = f"{runs.parent.name}/{save_charts([rank_chart(ranking)], target).name}"
-    return page(records, remarks=read_remarks(runs.parent / "remarks.toml"), diagram=link)
+        link = f"{folder.name}/{save_charts([rank_chart(ranking)], folder / 'ranks.png').name}"
+    return page(records, remarks=read_remarks(folder / "remarks.toml"), diagram=link)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the page for a file of runs."""
-    if len(arguments) != 1:
-        sys.exit("usage: python -m heterophily.views.results RUNS.jsonl")
+    """Print the page for files of runs."""
+    if not arguments:
+        sys.exit("usage: python -m heterophily.views.results RUNS.jsonl ...")
     try:
-        print(write_page(Path(arguments[0])), end="")
+        print(write_page(*map(Path, arguments)), end="")
     except HeterophilyError as error:
         sys.exit(str(error))
 
