@@ -150,10 +150,16 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    random, small = [str(i) for i in range(given.count)], REAL[:8]
-    few = [f"{name}@{FEW}" for name in REAL]
-    for numbers in ([0, 1], [2]):
-        run([*random[:60], *small, *few[:8], *random[60:120], *REAL[8:], *few[8:], *random[120:]], numbers, given.out)
+    random, few = [str(i) for i in range(given.count)], [f"{name}@{FEW}" for name in REAL]
+    batches = (
+        ([*random[:60], *REAL[:8], *few[:8], *random[60:120]], [0, 1]),
+        (REAL[8:], [0]),
+        (random[120:], [0, 1]),
+        (few[8:], [0]),
+        ([*REAL, *few, *random], range(N_DIVISIONS)),
+    )
+    for keys, numbers in batches:
+        run(keys, numbers, given.out)
 
 
 if __name__ == "__main__":

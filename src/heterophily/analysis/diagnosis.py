@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from torch import Tensor
 
+from heterophily.analysis.alarms import diagnosis_alarms
 from heterophily.analysis.audit import Audit, audit_graph
 from heterophily.analysis.direction import DirectionReport, measure_direction
 from heterophily.analysis.probes import MAX_PROBED_NODES, Probes, measure_probes
@@ -68,6 +69,8 @@ class Diagnosis:
         Whether edges help, how sure this is, the reason, and methods to try.
     direction
         Whether the direction of edges carries information; None if every edge is in both directions.
+    alarms
+        Sentences about missing information: too few labels, no edges, or no features.
 
     Examples
     --------
@@ -105,6 +108,7 @@ class Diagnosis:
     probes: Probes | None
     decision: Verdict
     direction: DirectionReport | None
+    alarms: tuple[str, ...]
 
     @cached_property
     def mean_overlap(self) -> float:
@@ -169,6 +173,7 @@ class Diagnosis:
             "audit": self.audit.to_dict(),
             "probes": self.probes.to_dict() if self.probes else None,
             "direction": self.direction.to_dict() if self.direction else None,
+            "alarms": list(self.alarms),
             "kind": self.kind,
             "confidence": self.confidence,
             "probability": self.decision.probability,
@@ -203,7 +208,7 @@ def diagnose(graph: Graph, *, sample: int = MAX_PROBED_NODES, progress: bool = F
     Parameters
     ----------
     graph
-        Graph with labeled nodes of at least two classes and an edge between labeled nodes.
+        Graph with labeled nodes of at least two classes.
     sample
         Largest number of labeled nodes on which the probes are measured. The time grows with it.
     progress
@@ -216,7 +221,7 @@ def diagnose(graph: Graph, *, sample: int = MAX_PROBED_NODES, progress: bool = F
     Raises
     ------
     HeterophilyError
-        If there are not enough labels.
+        If fewer than two classes have labeled nodes.
 
     Examples
     --------
@@ -260,20 +265,16 @@ def diagnose(graph: Graph, *, sample: int = MAX_PROBED_NODES, progress: bool = F
         probes=probes,
         decision=decide(probes, homophily.adjusted),
         direction=measure_direction(graph),
+        alarms=diagnosis_alarms(graph),
     )
 
 
 def _check_labels(graph: Graph) -> None:
-    adjacency, labeled = graph.symmetric, graph.labeled
-    n_classes = len(graph.labels[labeled].unique())
+    n_labeled, n_classes = int(graph.labeled.sum()), len(graph.labels[graph.labeled].unique())
     if n_classes < 2:
         raise HeterophilyError(
-            f"a diagnosis requires labeled nodes of at least 2 classes, but {graph.name} has "
-            f"{int(labeled.sum())} labeled nodes of {n_classes}"
-        )
-    if not bool((labeled[adjacency.rows.long()] & labeled[adjacency.indices.long()]).any()):
-        raise HeterophilyError(
-            f"a diagnosis requires edges between labeled nodes, but {graph.name} has none; label more nodes"
+            f"a diagnosis requires labeled nodes of at least 2 classes, but {graph.name} has {n_labeled} labeled "
+            f"{'node' if n_labeled == 1 else 'nodes'} of {n_classes}; label nodes of another class"
         )
 
 

@@ -75,6 +75,7 @@ def diagnosis_view(diagnosis: Diagnosis) -> RenderableType:
     d = diagnosis
     return Group(
         Text(d.name, style="bold"),
+        *(Text(f" Alarm: {sentence}", style="bold yellow") for sentence in d.alarms),
         Padding(_verdict(d), (0, 0, 1, 1)),
         Padding(_facts(d), (0, 0, 1, 1)),
         Group(_evidence(d.probes), Text("")) if d.probes else Group(),
@@ -147,7 +148,7 @@ def _compatibility(d: Diagnosis) -> RenderableType:
     table.add_column("")
     for name in d.class_names:
         table.add_column(Text(name[:10]), justify="right")
-    peak = d.compatibility.max()
+    peak = d.compatibility.max() or 1.0
     for name, row in zip(d.class_names, d.compatibility, strict=True):
         table.add_row(Text(name[:18]), *(_shaded(value, value / peak) for value in row))
     return Group(table, Text(""))

@@ -52,7 +52,9 @@ def write_diagnosis(
     """
     sections = [Section(CLASSES, diagnosis.charts)]
     words = ["heterophily", "diagnose", source, *_table(nodes), *table_words, "--report", "report.html"]
-    return write_page(graph_page(diagnosis, diagnosis.name, sections, [shlex.join(words)], columns=columns), out)
+    commands = [shlex.join(words)]
+    page = graph_page(diagnosis, diagnosis.name, sections, commands, alarms=diagnosis.alarms, columns=columns)
+    return write_page(page, out)
 
 
 def _table(nodes: Path | str | None) -> list[str]:
