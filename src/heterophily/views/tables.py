@@ -66,8 +66,10 @@ def rank_text(table: Table, model: str) -> str:
     return f"{table.average_ranks[model]:.1f}" if table.average_ranks else "–"
 
 
-def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
-    """Return sentences that explain the table. Those about ranks come last."""
+def notes(
+    table: Table, *, over_datasets: bool = True, worse: str = f"{NOT_WORSE_MARK} not significantly worse"
+) -> list[str]:
+    """Return sentences that explain the table, where `worse` is the mark of the tests. Those about ranks come last."""
     scoring = title_of(table.scoring)
     found = [f"Mean ± sample standard deviation (n − 1) of the test {scoring} in percent."]
     if any(entry.partial for entry in table):
@@ -83,11 +85,11 @@ def notes(table: Table, *, over_datasets: bool = True) -> list[str]:
     if table.budget:
         found.append(_columns_note(table))
     if table.against:
-        found.append("Next to each: the mean that the paper prints, and the difference to it.")
+        found.append("Next to each result: the mean in the paper, and the difference from it.")
     found.append(_rank_note(table))
     if table.comparisons:
         found.append(
-            f"{NOT_WORSE_MARK} not significantly worse than the best of the dataset: corrected resampled "
+            f"{worse} than the best of the dataset: corrected resampled "
             "t-test of Nadeau and Bengio on paired splits, Holm's correction, level "
             f"{table.alpha:g}.{_untested(table)}"
         )

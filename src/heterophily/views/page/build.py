@@ -15,6 +15,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
 from heterophily.data import published as paper
 from heterophily.views.charts import rank_chart
+from heterophily.views.finding import find
 from heterophily.views.page import panels
 from heterophily.views.page.commands import custom_note, full_command
 from heterophily.views.page.data import Results, environments, key_numbers, load_results
@@ -42,6 +43,7 @@ def report_page(results: Results) -> str:
     more = panels.study_sections(results)
     context = {
         "title": f"{_listed(len(table.models), 'method')} on {_listed(len(table.datasets), 'dataset')}",
+        "finding": find(table),
         "facts": key_numbers(results),
         "paper": paper.title(),
         "methods": results.methods,
@@ -49,7 +51,9 @@ def report_page(results: Results) -> str:
         "board": panels.leaderboard(table),
         "index": {model: i for i, model in enumerate(table.models)},
         "has_paper": has_paper,
-        "notes": notes(replace(table, against=has_paper)),
+        "notes": notes(replace(table, against=has_paper), worse="Gray numbers are significantly worse"),
+        "ranked": bool(table.average_ranks),
+        "grays": bool(table.comparisons),
         "ranks": ranks,
         "panels": views,
         "more": more,

@@ -13,10 +13,11 @@ from heterophily.data.catalog import CATALOG
 from heterophily.runs.record import Record
 from heterophily.studies.study import CLASSES, COST
 from heterophily.views import charts
+from heterophily.views.finding import board_order
 from heterophily.views.page import data
 from heterophily.views.page.commands import bench_command, bench_note
 from heterophily.views.page.data import Results
-from heterophily.views.tables import NOT_WORSE_MARK, number, rank_text, signed
+from heterophily.views.tables import number, rank_text, signed
 
 TOPICS = {
     CLASSES: "Each row of a compatibility matrix shows how the neighbors of the nodes of one class are "
@@ -54,7 +55,7 @@ def leaderboard(table: Table) -> list[dict[str, object]]:
             "rank_value": table.average_ranks.get(model),
             "paper_rank": paper.average_rank(model),
         }
-        for model in table.models
+        for model in board_order(table)
     ]
 
 
@@ -68,7 +69,7 @@ def _cell(entry: Entry) -> dict[str, object]:
         "spread": spread,
         "runs": f"{entry.n}/{entry.planned}" if entry.partial else "",
         "place": entry.position,
-        "level": NOT_WORSE_MARK if entry.not_significantly_worse else "",
+        "worse": entry.not_significantly_worse is False,
         "exists": bool(entry.n or entry.failed),
         "paper": "" if published is None else "OOM" if published.mean is None else f"{published.mean:.2f}",
         "difference": "" if entry.difference is None else signed(entry.difference),
