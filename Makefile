@@ -5,10 +5,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
 
-.PHONY: help demo test lint types install browser clean
+# The environment of `make lowest`. PyTorch publishes builds without CUDA at https://download.pytorch.org/whl/cpu, which
+# TORCH_INDEX can name: `make lowest TORCH_INDEX=URL`. The default builds for Linux contain gigabytes of CUDA libraries.
+LOWEST := .venv-lowest
+LOWEST_TESTS ?= tests/core tests/data tests/htmp tests/training
+TORCH_INDEX ?=
+
+.PHONY: help demo test lint types install browser lowest clean
 help:
 	@echo "make demo    diagnose a bundled graph, compare five methods on it, and write a report"
 	@echo "make test    run the linter, the type checker, and the tests, as continuous integration does"
+	@echo "make lowest  run tests with the lowest supported versions of all dependencies"
 	@echo "make clean   remove .venv, the demo, and caches"
 
 install: $(VENV)/.installed
@@ -44,5 +51,12 @@ browser:
 test: lint types browser
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --cov --cov-report=term
 
+lowest:
+	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	$(PYTHON) tools/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check $(addprefix --extra-index-url ,$(TORCH_INDEX)) \
+		-c $(LOWEST)/constraints.txt -e '.[knn,pyg,report,search,tables]' hypothesis pandas polars pytest
+	$(LOWEST)/bin/python -m pytest -q -W default $(LOWEST_TESTS)
+
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .coverage
+	rm -rf $(VENV) $(LOWEST) demo .mypy_cache .ruff_cache .pytest_cache .coverage

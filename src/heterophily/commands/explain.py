@@ -95,7 +95,6 @@ def _show(
     """Print an explanation, and write its picture and its report."""
     from heterophily.views.console import console
     from heterophily.views.matplotlib import save_charts
-    from heterophily.views.page.explanation import write_explanation
 
     if options.as_json:
         print_json(explanation.to_dict())
@@ -104,6 +103,8 @@ def _show(
     if options.plot is not None and picture:
         typer.echo(f"wrote {save_charts(picture, options.plot)}", err=True)
     if options.report is not None:
+        from heterophily.views.page.explanation import write_explanation
+
         words = [str(options.folder), *([] if options.node is None else [options.node])]
         words += [] if options.target is None else ["--class", options.target]
         words += [] if options.graph is None else ["--graph", options.graph]

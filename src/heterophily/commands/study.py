@@ -17,6 +17,7 @@ from heterophily.commands.options import (
     parse_numbers,
     parse_settings,
 )
+from heterophily.core.extras import require
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
@@ -122,6 +123,8 @@ def _run(study: "Study[GraphOptions]", options: "GraphOptions", figures: Format)
     from heterophily.views.matplotlib import save_figures
     from heterophily.views.progress import show_progress
 
+    if figures != "none":
+        require("plotting", "matplotlib")
     folder = options.out or OUT
     tables = run_study(study, options, display=show_progress)
     for line in study.summary(tables):

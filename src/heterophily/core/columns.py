@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.extras import require
 from heterophily.core.types import FloatArray
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ ID_NAME = re.compile(r"(?i:(^|[_\s.-])(id|uuid|guid|key|index|nr|no|number)$|^un
 
 def as_arrow(frame: Frame) -> "pa.Table":
     """Convert a pandas, polars, or pyarrow table, or a mapping of columns, to a pyarrow table."""
+    require("reading tables", "pyarrow", "narwhals")
     import narwhals as nw
     import pyarrow as pa
 

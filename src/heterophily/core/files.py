@@ -22,6 +22,7 @@ from torch import Tensor
 
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.extras import require
 from heterophily.core.frames import Roles
 from heterophily.core.graph import PARTS, Graph, Split
 from heterophily.core.npz import NPZ_ERRORS, load_npz
@@ -110,6 +111,7 @@ def _first(arrays: Mapping[str, Array], keys: Sequence[str]) -> Array | None:
 
 def read_graphml(path: Path) -> Graph:
     """Read a GraphML file. Attribute `label` is the class, and numeric attributes are features."""
+    require("reading GraphML", "networkx")
     import networkx as nx
 
     try:

@@ -15,6 +15,7 @@ import numpy as np
 from heterophily.core.columns import Frame, as_arrow, as_numbers, as_text
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning, unknown_name
+from heterophily.core.extras import require
 from heterophily.core.graph import PARTS, Graph, Split
 from heterophily.core.labels import MISSING, Labels, bin_edges, read_labels
 from heterophily.core.structure import encode_structure
@@ -113,6 +114,7 @@ def graph_from_frames(
     table_names: tuple[str, str] = ("the node table", "the edge table"),
 ) -> Graph:
     """Create a graph from a node table and an edge table; see `Graph.from_frames`."""
+    require("reading tables", "pyarrow", "narwhals")
     import pyarrow as pa
 
     saved = {} if encoder is None else encoder.roles_

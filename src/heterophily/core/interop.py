@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
+from heterophily.core.extras import require
 from heterophily.core.graph import PARTS, Graph
 from heterophily.core.sparse import Matrix
 from heterophily.core.split import splits_from_masks
@@ -61,6 +62,7 @@ def _warn(message: str) -> None:
 
 def to_pyg(graph: Graph, *, sparse: bool | None = None) -> "Data":
     """Convert to a PyTorch Geometric `Data` with sparse or dense `x`. Splits become masks of shape (N, S)."""
+    require("conversion to PyTorch Geometric", "torch_geometric")
     from torch_geometric.data import Data
 
     adjacency = graph.adjacency
@@ -134,6 +136,7 @@ def _networkx_features(graph: "nx.Graph[Hashable]", label: str) -> FloatArray | 
 
 def to_networkx(graph: Graph) -> "nx.DiGraph[Hashable]":
     """Convert to a directed NetworkX graph with node attributes `x` and, if known, `label`."""
+    require("conversion to NetworkX", "networkx")
     import networkx as nx
 
     result: nx.DiGraph[Hashable] = nx.DiGraph(name=graph.name)

@@ -12,6 +12,7 @@ import numpy as np
 
 from heterophily.core.columns import as_numbers, as_text, is_text
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.extras import require
 from heterophily.core.graph import ClassValues
 from heterophily.core.types import BoolArray, FloatArray, IntArray
 
@@ -99,6 +100,7 @@ def _bin_labels(numbers: FloatArray, edges: Sequence[float]) -> tuple[IntArray, 
 
 def encode_classes(names: Sequence[str | None]) -> tuple[IntArray, list[str]]:
     """Number the class names, numbers in numeric order. A missing name becomes -1."""
+    require("reading class names", "pyarrow")
     import pyarrow as pa
 
     return _encode_text(as_text(pa.chunked_array([pa.array(names, pa.string())]), MISSING))

@@ -14,6 +14,7 @@ import torch
 
 from heterophily.core.encoder import FeatureEncoder, Structure
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
+from heterophily.core.extras import require
 from heterophily.core.neighborhood import degree_columns, spectral_positions
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def _announced(graph: "Graph", positions: int) -> "Graph":
 
 def _columns(graph: "Graph", positions: int) -> "pa.Table":
     """Return the structural columns by name."""
+    require("a graph without features of nodes", "pyarrow")
     import pyarrow as pa
 
     columns = degree_columns(graph.symmetric)

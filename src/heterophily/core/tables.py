@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.extras import require
 from heterophily.core.frames import Roles, graph_from_frames
 from heterophily.core.graph import Graph
 
@@ -42,6 +43,7 @@ def read_tables(
 
 def read_table(path: Path) -> "pa.Table":
     """Read a CSV, TSV, or Parquet file."""
+    require("reading tables", "pyarrow", "narwhals")
     import pyarrow as pa
 
     if not path.is_file():

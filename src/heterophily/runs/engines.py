@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
 
 import torch
 
 from heterophily.core.errors import HeterophilyError, unknown_name
+from heterophily.core.extras import require
 from heterophily.runs.job import Job, RunOptions
 from heterophily.runs.store import Store
 from heterophily.runs.worker import Outcome, run_here
@@ -64,7 +63,7 @@ def _run_inline(_: RunFunction, job: Job, store: Store, options: RunOptions) -> 
 
 @contextmanager
 def _dask(address: str) -> Iterator[Engine]:
-    distributed = _import("distributed", "dask")
+    distributed = require("--engine dask", "distributed")
     try:
         client = distributed.Client(address)
     except (OSError, ValueError) as error:
@@ -80,7 +79,7 @@ def _dask(address: str) -> Iterator[Engine]:
 
 @contextmanager
 def _ray(address: str) -> Iterator[Engine]:
-    ray = _import("ray", "ray")
+    ray = require("--engine ray", "ray")
     try:
         if address != "auto":
             _check_reachable(address.removeprefix("ray://"))
@@ -101,10 +100,3 @@ def _check_reachable(address: str) -> None:
     if not port.isdigit():
         raise ValueError("an address is host:port or auto")
     socket.create_connection((host, int(port)), timeout=10).close()
-
-
-def _import(module: str, extra: str) -> ModuleType:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise HeterophilyError(f"--engine {extra} needs {module}; pip install 'heterophily[{extra}]'") from error

@@ -3,12 +3,16 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from heterophily.core.extras import require
+
 if TYPE_CHECKING:
     from heterophily.tuning.equal_budget import TuneResult as TuneResult
     from heterophily.tuning.equal_budget import tune as tune
     from heterophily.tuning.optimize import search as search
     from heterophily.tuning.result import SearchResult as SearchResult
     from heterophily.tuning.result import TrialResult as TrialResult
+
+require("a search", "optuna", "tomlkit")
 
 _LAZY_IMPORTS = {
     "SearchResult": "result",

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,8 @@ import torch
 
 from heterophily.core.chart import Axis, Chart, Mark, Table, matrix_chart
 from heterophily.core.compatibility import observed_compatibility
+from heterophily.core.errors import HeterophilyWarning
+from heterophily.core.extras import MissingExtraError, require
 from heterophily.core.files import write_atomically
 from heterophily.core.graph import Graph
 from heterophily.core.types import FloatArray, IntArray, JsonObject
@@ -35,17 +38,23 @@ def write_results(fitted: NodeClassifier, graph: Graph, folder: Path) -> dict[st
     write_predictions(fitted, graph, paths["predictions"])
     text = json.dumps(metrics_of(fitted, graph), indent=2)
     write_atomically(paths["metrics"], lambda p: p.write_text(text))
+    return paths | _write_figures(fitted, graph, folder)
+
+
+def _write_figures(fitted: NodeClassifier, graph: Graph, folder: Path) -> dict[str, Path]:
+    """Write the figures, or warn that they were skipped because the extra for plotting is missing."""
+    try:
+        require("plotting", "matplotlib")
+    except MissingExtraError as error:
+        warnings.warn(f"no figures were written: {error}", HeterophilyWarning, stacklevel=3)
+        return {}
     figures = {
         "compatibility": compatibility_charts(fitted, graph),
         "curve": learning_curves(fitted),
         "confusion": [confusion_chart(fitted, graph)],
         "reliability": reliability_charts(fitted),
     }
-    for name, charts in figures.items():
-        if not charts:
-            continue
-        paths[name] = save_charts(charts, folder / f"{name}.png")
-    return paths
+    return {name: save_charts(charts, folder / f"{name}.png") for name, charts in figures.items() if charts}
 
 
 def write_predictions(fitted: NodeClassifier, graph: Graph, path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from heterophily.core.chart import Axis, Chart, Mark
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.extras import require
 from heterophily.core.files import write_atomically
 from heterophily.views.heat_maps import MAX_NAME, SMALL, TEXT, draw_heat_map, is_matrix, numbers
 from heterophily.views.looks import PALETTE, Look, look_of
@@ -51,6 +52,7 @@ def save_figure(figure: "Figure", path: Path | str) -> Path:
 
 def check_extension(path: Path | str) -> str:
     """Return the format of a figure, or raise an error if the file extension is not supported."""
+    require("plotting", "matplotlib")
     suffix = Path(path).suffix.lower()
     if suffix not in EXTENSIONS:
         raise HeterophilyError(
@@ -62,6 +64,7 @@ def check_extension(path: Path | str) -> str:
 
 def draw_charts(charts: Sequence[Chart]) -> "Figure":
     """Draw charts as the panels of one figure, row by row."""
+    require("plotting", "matplotlib")
     from matplotlib.figure import Figure
 
     across = min(len(charts), MAX_COLUMNS)

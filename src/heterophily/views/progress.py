@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -14,8 +14,10 @@ from heterophily.runs.job import Job
 from heterophily.runs.record import Record
 from heterophily.runs.worker import Outcome
 from heterophily.training.scoring import DEFAULT_SCORING, score_text
-from heterophily.tuning.equal_budget import Cell
-from heterophily.tuning.result import TrialResult
+
+if TYPE_CHECKING:
+    from heterophily.tuning.equal_budget import Cell
+    from heterophily.tuning.result import TrialResult
 
 
 class ProgressDisplay:
@@ -138,7 +140,7 @@ class TrialProgress(ProgressDisplay):
         failed = f", {self.failed} failed" if self.failed else ""
         return failed + ("" if self.best == -math.inf else f", best {score_text(self.scoring, self.best, digits=2)}")
 
-    def start(self, trials: Sequence[TrialResult]) -> None:
+    def start(self, trials: "Sequence[TrialResult]") -> None:
         """Show the trials that exist."""
         self.done = len(trials)
         self.failed = sum(trial.state == "failed" for trial in trials)
@@ -147,7 +149,7 @@ class TrialProgress(ProgressDisplay):
         if trials:
             self.print_line(f"{self.done} of {self.total} trials are already finished{self._summary}")
 
-    def update(self, trial: TrialResult, *, n_splits: int) -> None:
+    def update(self, trial: "TrialResult", *, n_splits: int) -> None:
         """Show a finished trial."""
         self.done += 1
         self.failed += trial.state == "failed"
@@ -168,7 +170,8 @@ class TuneProgress(ProgressDisplay):
         self, trials: int | None, n_searches: int, *, scoring: str = DEFAULT_SCORING.name, quiet: bool = False
     ) -> None:
         self.total, self.done, self.failed = (trials or 0) * n_searches, 0, 0
-        self.scoring, self.best = scoring, dict[Cell, float]()
+        self.scoring = scoring
+        self.best: dict[Cell, float] = {}
         super().__init__(total=self.total or 1, quiet=quiet)
 
     @property
@@ -182,7 +185,7 @@ class TuneProgress(ProgressDisplay):
         """The number of finished trials, and of all trials if it is known."""
         return f"{self.done} of {self.total}" if self.total else str(self.done)
 
-    def start(self, trials: Mapping[Cell, Sequence[TrialResult]]) -> None:
+    def start(self, trials: "Mapping[Cell, Sequence[TrialResult]]") -> None:
         """Show the trials that exist."""
         for cell, existing in trials.items():
             for trial in existing:
@@ -191,7 +194,7 @@ class TuneProgress(ProgressDisplay):
         if self.done:
             self.print_line(f"{self.count} trials are already finished")
 
-    def update(self, cell: Cell, trial: TrialResult, *, n_splits: int) -> None:
+    def update(self, cell: "Cell", trial: "TrialResult", *, n_splits: int) -> None:
         """Show a finished trial."""
         is_best = self._count(cell, trial)
         self.advance(1)
@@ -200,7 +203,7 @@ class TuneProgress(ProgressDisplay):
             line = format_trial(trial, n_splits=n_splits, scoring=self.scoring)
             self.print_line(f"[{self.count.replace(' of ', '/')}] {' on '.join(cell)}, {line}{mark}")
 
-    def _count(self, cell: Cell, trial: TrialResult) -> bool:
+    def _count(self, cell: "Cell", trial: "TrialResult") -> bool:
         """Count a trial, and return whether it is the best of its search."""
         self.done += trial.state != "running"
         self.failed += trial.state == "failed"
@@ -210,7 +213,7 @@ class TuneProgress(ProgressDisplay):
         return True
 
 
-def format_trial(trial: TrialResult, *, n_splits: int, scoring: str = DEFAULT_SCORING.name) -> str:
+def format_trial(trial: "TrialResult", *, n_splits: int, scoring: str = DEFAULT_SCORING.name) -> str:
     """Describe a finished trial in one line."""
     start = f"trial {trial.number}: "
     if trial.state == "failed":

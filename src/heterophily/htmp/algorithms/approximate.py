@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import numpy as np
 import scipy.sparse as sp
 
-from heterophily.core.errors import HeterophilyError
+from heterophily.core.extras import require
 from heterophily.core.progress import track
 from heterophily.core.types import FloatArray, IntArray
 
@@ -52,13 +52,9 @@ def _projected(unit: Rows) -> FloatArray:
 
 def _inverted_file(points: FloatArray) -> "faiss.IndexIVFFlat":
     """Create a faiss index by inner product with √N clusters."""
-    try:
-        import faiss
-    except ImportError as error:
-        raise HeterophilyError(
-            f"the nearest features of {len(points):,} nodes require faiss; install heterophily[knn], "
-            "or pass exact=True to compare all pairs"
-        ) from error
+    require(f"finding the nearest features of {len(points):,} nodes without exact=True", "faiss")
+    import faiss
+
     n, width = points.shape
     clusters = faiss.IndexFlatIP(width)
     index = faiss.IndexIVFFlat(clusters, width, max(int(n**0.5), 1), faiss.METRIC_INNER_PRODUCT)
