@@ -41,6 +41,14 @@ def test_cmgnn_loses_what_it_loses_in_the_paper(graph, short):
         ("glognn", {}, ["without I", "without 1", "without structure input"]),
         ("linkx", {}, ["without structure input"]),
         ("simp-gcn", {}, ["without similarity loss"]),
+        (
+            "trio",
+            {},
+            [
+                *("without the sum", "without the mean", "without self-loops", "without the degree"),
+                *("stopped by accuracy", "one member"),
+            ],
+        ),
     ],
 )
 def test_other_methods_lose_each_part_that_they_can_do_without(graph, model, settings, variants):

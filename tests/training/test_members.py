@@ -21,6 +21,7 @@ def test_the_prediction_is_the_mean_of_the_members(run, graph):
     mean = torch.stack([network(graph).softmax(dim=1) for network, _ in alone]).mean(dim=0)
     torch.testing.assert_close(ensemble(graph).softmax(dim=1), mean)
     assert result.best_epoch == alone[0][1].best_epoch
+    assert result.seed == 5
     assert result.seconds > sum(each.seconds for _, each in alone) / 10
 
 

@@ -1,6 +1,6 @@
 """Trio: the node itself, the mean of its neighbors, and a sum that keeps their number, averaged over members."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import torch
@@ -83,6 +83,18 @@ class Trio(Method):
         return (*(looped[name] * guidance[name] for name in used), *added)
 
     deviations = (Deviation("The method has no publication and no reference implementation."),)
+
+
+def ablation_variants(method: Trio) -> dict[str, Method]:
+    """Return the method without one of its ideas each."""
+    return {
+        "without the sum": replace(method, aggregation="mean"),
+        "without the mean": replace(method, aggregation="sum"),
+        "without self-loops": replace(method, self_loops="none"),
+        "without the degree": replace(method, degree=False),
+        "stopped by accuracy": replace(method, monitor="score"),
+        "one member": replace(method, n_members=1),
+    }
 
 
 class EmbedWithDegreeWeights(Weights):

@@ -1,8 +1,8 @@
 """Ablation: what a method loses without one of its parts (paper, Table 3).
 
-CMGNN loses its supplementary messages, its discrimination loss, or both. Any other method loses each
-channel, each loss, and its structure input in turn, if the rest is a valid architecture. A single channel is
-replaced by the node itself.
+CMGNN loses its supplementary messages, its discrimination loss, or both. Trio loses a channel, its self-loops, the
+degree, early stopping by loss, or all members but one. Any other method loses each channel, each loss, and its
+structure input in turn, if the rest is a valid architecture. A single channel is replaced by the node itself.
 """
 
 import re
@@ -21,9 +21,11 @@ from heterophily.htmp.identity import identity_of
 from heterophily.htmp.losses import AuxiliaryLoss
 from heterophily.htmp.method import Method, make_method, replace_architecture
 from heterophily.htmp.neighborhoods import Ego
-from heterophily.models import Model, find_method
-from heterophily.models.cmgnn.method import CMGNN, ablation_variants
+from heterophily.models import Model, find_method, trio
+from heterophily.models.cmgnn import method as cmgnn
+from heterophily.models.cmgnn.method import CMGNN
 from heterophily.models.settings import merge_settings
+from heterophily.models.trio import Trio
 from heterophily.runs.record import Record
 from heterophily.studies.study import ACCURACY, Option, Study, StudyJob, TrainingOptions, make_jobs
 from heterophily.studies.tidy import (
@@ -106,7 +108,9 @@ def in_paper(row: Row) -> float | None:
 def variants_of(method: Method) -> dict[str, Method]:
     """Return the method, and every valid way to omit one of its parts."""
     if isinstance(method, CMGNN):
-        return {FULL: method, **ablation_variants(method)}
+        return {FULL: method, **cmgnn.ablation_variants(method)}
+    if isinstance(method, Trio):
+        return {FULL: method, **trio.ablation_variants(method)}
     full = method.architecture()
     changes = {**_without_channels(full), **_without_losses(full), **_without_structure(full)}
     return {FULL: method} | {
@@ -244,7 +248,8 @@ STUDY = Study(
     description="Measure how much accuracy a method loses without one of its parts.",
     details="""
 This is Table 3 of the paper. CMGNN loses its supplementary messages, its discrimination loss, or both.
-Any other method loses each channel, each loss, and its structure input in turn.
+Trio loses a channel, its self-loops, the degree, early stopping by loss, or all members but one. Any other
+method loses each channel, each loss, and its structure input in turn.
 """,
     usage="GRAPH... --model NAME",
     topic=ACCURACY,

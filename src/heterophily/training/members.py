@@ -79,7 +79,7 @@ def train_members(
     device = next(networks[0].parameters()).device
     untrained = [build(method, graph).to(device) for _ in range(method.n_members - len(networks))]
     ensemble = Ensemble([*networks, *untrained], [1.0] * len(networks) + [0.0] * len(untrained)).to(device).eval()
-    return ensemble, _result(results, _scores(ensemble, graph, options))
+    return ensemble, _result(results, _scores(ensemble, graph, options), seed)
 
 
 def _continued(on_epoch: EpochCallback, n_before: int) -> EpochCallback:
@@ -100,12 +100,13 @@ def _scores(ensemble: Ensemble, graph: Graph, options: TrainerOptions) -> dict[s
     return {part: all_scores(logits, labels, nodes, scoring=scoring) for part, nodes in scored.items()}
 
 
-def _result(results: list[TrainingResult], scores: dict[str, dict[str, float]]) -> TrainingResult:
+def _result(results: list[TrainingResult], scores: dict[str, dict[str, float]], seed: int) -> TrainingResult:
     """Return the result of the first member, with the scores of the mean and the time of all members."""
     first, last = results[0], results[-1]
     return dataclasses.replace(
         first,
         scores=scores,
+        seed=seed,
         stopped=last.stopped if last.stopped in UNFINISHED else first.stopped,
         seconds=sum(run.seconds for run in results),
         peak_memory=max(run.peak_memory for run in results),
