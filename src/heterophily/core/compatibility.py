@@ -25,6 +25,20 @@ def norm1(rows: Tensor) -> Tensor:
     return rows / rows.abs().sum(dim=1, keepdim=True).clamp_min(EPSILON)
 
 
+def doubly_stochastic(counts: Tensor, *, n_iterations: int = 1000, tolerance: float = 1e-9) -> Tensor:
+    """Return the symmetric matrix with row and column sums of 1 that scales rows and columns of C + Cᵀ, (K, K).
+
+    These are the iterations of Sinkhorn and Knopp. Zeros count as 1e-7, so that every class has a neighbor.
+    """
+    matrix = (counts + counts.T).double().clamp_min(1e-7)
+    for _ in range(n_iterations):
+        last, matrix = matrix, matrix / matrix.sum(dim=0)
+        matrix = matrix / matrix.sum(dim=1, keepdim=True)
+        if float((matrix - last).abs().max()) < tolerance:
+            break
+    return ((matrix + matrix.T) / 2).to(counts.dtype)
+
+
 def neighbor_counts(adjacency: Pattern, labels: Tensor, n_classes: int) -> Tensor:
     """A C: the number of neighbors of each class, (N, K). Neighbors with unknown labels are ignored."""
     classes = labels[adjacency.indices.long()]

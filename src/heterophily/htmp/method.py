@@ -86,6 +86,7 @@ class Method:
     paper: ClassVar[str]
     deviations: ClassVar[tuple[Deviation, ...]] = ()
     is_network: ClassVar[bool] = True  # whether the method has an architecture
+    needs_features: ClassVar[bool] = True  # False if the method can be used without any features
     unused_settings: ClassVar[tuple[str, ...]] = ()  # common settings that the method does not have
 
     width: PositiveInt = 64

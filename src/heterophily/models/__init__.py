@@ -19,7 +19,9 @@ from heterophily.models.appnp import APPNP
 from heterophily.models.boosting import Boosting
 from heterophily.models.c_ignn import CIGNN
 from heterophily.models.classics import LINKX, GATPlus, GCNPlus, SAGEPlus
+from heterophily.models.clp import CLP
 from heterophily.models.cmgnn import CMGNN
+from heterophily.models.cpgnn import CPGNN
 from heterophily.models.dir_gnn import DirGAT, DirGCN, DirSAGE
 from heterophily.models.fagcn import FAGCN
 from heterophily.models.gat import GAT
@@ -67,7 +69,19 @@ PUBLISHED: tuple[type[Method], ...] = (
 )
 CLASSICS: tuple[type[Method], ...] = (GCNPlus, SAGEPlus, GATPlus, LINKX)
 # Methods that are not in the paper's table.
-OTHERS: tuple[type[Method], ...] = (Trio, Boosting, DirGCN, DirSAGE, DirGAT, CIGNN, SIGN, Polynormer, SGFormer)
+OTHERS: tuple[type[Method], ...] = (
+    Trio,
+    Boosting,
+    DirGCN,
+    DirSAGE,
+    DirGAT,
+    CIGNN,
+    SIGN,
+    Polynormer,
+    SGFormer,
+    CPGNN,
+    CLP,
+)
 
 Registered = type[Method] | CustomMethod
 Model = str | Path | MethodLike

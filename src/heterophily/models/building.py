@@ -128,7 +128,7 @@ def build_predictor(method: Method, graph: Graph) -> Predictor:
 
 
 def _check_sizes(method: Method, graph: Graph) -> None:
-    if graph.n_features == 0:
+    if graph.n_features == 0 and method.needs_features:
         raise HeterophilyError(
             f"{method.name} needs node features, but {graph.name} has none; add_structural_features(graph) adds some"
         )

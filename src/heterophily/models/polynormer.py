@@ -39,11 +39,11 @@ class Polynormer(Method):
 
     n_heads: Annotated[PositiveInt, Choice(1, 2, 4, 8), "Number of heads; must divide the width."] = 4
     n_global_layers: Annotated[PositiveInt, Choice(1, 2, 3), "Number of layers of global attention."] = 1
-    input_dropout: Annotated[DropoutRate, Choice(0.15, 0.2, 0.5, 0.8)] = 0.2
+    input_dropout: Annotated[DropoutRate, Choice(0.15, 0.2, 0.5, 0.8)] = 0.5
     global_dropout: Annotated[DropoutRate, Choice(0.3, 0.5, 0.7), "Dropout rate of global attention."] = 0.5
     activation: Annotated[PolynormerActivation, Choice("relu", "none")] = "relu"
     width: Annotated[PositiveInt, Choice(64, 128, 256)] = 64
-    n_layers: Annotated[PositiveInt, Choice(2, 5, 7), "Number of layers of local attention."] = 5
+    n_layers: Annotated[PositiveInt, Choice(2, 5, 7), "Number of layers of local attention."] = 2
     dropout: Annotated[DropoutRate, Choice(0.2, 0.3, 0.5, 0.7)] = 0.5
     learning_rate: Annotated[PositiveFloat, Choice(0.001, 0.005)] = 0.001
     weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 5e-4)] = 5e-5
