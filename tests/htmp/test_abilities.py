@@ -33,9 +33,6 @@ REASONS = {  # why a method does not have an ability
     ("mlp", "gradient to weights"): "does not use the weights",
     ("geom-gcn", "gradient to weights"): "does not use the weights",
     ("hog-gcn", "gradient to weights"): "does not use the weights",
-    ("glognn", "bfloat16"): '"cholesky_cpu" not implemented',
-    ("hog-gcn", "bfloat16"): "Got unsupported ScalarType BFloat16",
-    ("ggcn", "export"): "data-dependent",
     ("cmgnn", "export"): "its states belong to a training graph",
     ("cpgnn", "export"): "its states belong to a training graph",
     ("clp", "export"): "its states belong to a training graph",
@@ -155,6 +152,21 @@ def test_a_method_has_an_ability_or_says_why_not(name, ability):
     with pytest.raises(Exception, match=reason) as caught:
         check(ability, name)
     assert isinstance(caught.value, HeterophilyError | NotImplementedError | TypeError | RuntimeError)
+
+
+@pytest.mark.parametrize("name", ["gcn", "cmgnn"])
+def test_a_loader_of_pytorch_geometric_trains_a_network(name):
+    loader = pytest.importorskip("torch_geometric.loader")
+    network, graph = make(name)
+    data = graph.to_pyg()
+    data.n_id = torch.arange(N)  # the loader selects the entries of the nodes in a batch
+    losses = []
+    for batch in loader.RandomNodeLoader(data, num_parts=3):
+        nodes = (batch.n_id < len(TRAIN)).nonzero().flatten()
+        losses.append(network.loss(network(batch), batch, nodes))
+    sum(losses).backward()
+    assert len(losses) == 3
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in network.parameters())
 
 
 @pytest.mark.parametrize("name", ["gcn", "cmgnn"])

@@ -221,7 +221,8 @@ def cosines(pattern: Pattern, state: Tensor) -> Tensor:
     """
     lengths = state.norm(dim=1, keepdim=True)
     known = lengths.detach()
-    if bool(((known == 0) | (known > EPSILON**0.5)).all()):
+    # A compiled or exported network cannot depend on values, and both ways compute the same.
+    if not torch.compiler.is_compiling() and bool(((known == 0) | (known > EPSILON**0.5)).all()):
         unit = torch.where(known > 0, state / lengths.clamp_min(EPSILON**0.5), 0.0)
         return sddmm(pattern, unit, unit)
     product = sddmm(pattern, lengths, lengths)

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from heterophily.core.errors import check_option
 from heterophily.core.graph import Features, Graph
+from heterophily.core.kernels import HALF
 from heterophily.core.spaces import Choice, DropoutRate, NonNegativeFloat, PositiveFloat, PositiveInt
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.architecture import Architecture, Dropout
@@ -221,9 +222,12 @@ class LowRankOperator:
         c, a = 1 - self.form.gamma, self.form.alpha + self.form.beta
         s = self.w.diagonal if self.form.variant == "glognn++" else h.new_ones(h.shape[1])
         gram = h.T @ h
-        # Scaled by a > 0 the system is I plus a positive matrix: safe for Cholesky in float32.
+        # Scaled by a > 0 the system is I plus a positive matrix: safe for Cholesky in float32. Half types have none.
         system = torch.eye(len(gram), dtype=h.dtype, device=h.device) + (c * c / a) * gram
-        inner = torch.cholesky_inverse(torch.linalg.cholesky(system)) / a  # G
+        factor = torch.linalg.cholesky(
+            system.float() if h.dtype in HALF else system
+        )
+        inner = torch.cholesky_inverse(factor).to(h.dtype) / a  # G
         t = (gram @ inner) * s  # T Σ
         q = h @ (inner * s)  # H G Σ
         spread, total = q, 0.0
