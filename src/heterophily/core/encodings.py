@@ -218,8 +218,8 @@ class Category(Encoding):
         import pyarrow.compute as pc
 
         text = as_text(table.column(0))
-        found = pc.index_in(text, value_set=pa.array(self.levels, pa.string()))
-        code: IntArray = np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        codes = pc.index_in(text, value_set=pa.array(self.levels, pa.string()))
+        code: IntArray = np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
         one_hot = np.zeros((len(code), min(len(self.levels), MAX_LEVELS)), dtype=np.float32)
         rows = ((code >= 0) & (code < MAX_LEVELS)).nonzero()[0]
         one_hot[rows, code[rows]] = 1

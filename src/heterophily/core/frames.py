@@ -138,21 +138,21 @@ def graph_from_frames(
 
 def _find_ends(edges: Table, roles: Roles) -> dict[str, str]:
     """Return the columns of both ends of an edge."""
-    ends = {
+    candidates = {
         "source": edges.find("source", roles.source, SOURCES),
         "target": edges.find("target", roles.target, TARGETS),
     }
-    found = {role: column for role, column in ends.items() if column is not None}
-    if not found:
+    ends = {role: column for role, column in candidates.items() if column is not None}
+    if not ends:
         columns = ", ".join(map(repr, edges.data.column_names[:8]))
         raise HeterophilyError(
             f"{edges.name} must have the columns 'source' and 'target' or similar names in its first row, got "
             f"{columns}; name them with source=... and target=... in Python or with --source and --target"
         )
     for role, names in (("source", SOURCES), ("target", TARGETS)):
-        edges.require(role, found.get(role), names)
-    _check_distinct(found)
-    return found
+        edges.require(role, ends.get(role), names)
+    _check_distinct(ends)
+    return ends
 
 
 def _check_distinct(roles: Mapping[str, str]) -> None:
@@ -174,21 +174,21 @@ def _find_weight(edges: Table, given: str | None, encoder: FeatureEncoder | None
 
 def _read_nodes(table: Table, roles: Roles, encoder: FeatureEncoder | None) -> tuple[Graph, dict[str, str]]:
     """Return a graph without edges, and the columns of the table that have a role."""
-    found = {
+    columns = {
         "id": table.require("id", roles.id, IDS),
         "label": (table.find if roles.label_bins is None else table.require)("label", roles.label, LABELS),
         "split": table.find("split", roles.split, SPLITS),
     }
-    used = {role: column for role, column in found.items() if column is not None}
+    used = {role: column for role, column in columns.items() if column is not None}
     _check_distinct(used)
     ids = _unique(table.ids(used["id"]), table.name)
     if not ids:
         raise HeterophilyError(f"{table.name} has no rows; add one row per node")
-    parts = _parts(table, found["split"])
+    parts = _parts(table, columns["split"])
     features, fitted = _features(table, set(used.values()), roles, encoder)
     labels = Labels(np.full(len(ids), -1))
-    if found["label"] is not None:
-        values, where = table.data[found["label"]], f"{table.name}: column {found['label']!r}"
+    if columns["label"] is not None:
+        values, where = table.data[columns["label"]], f"{table.name}: column {columns['label']!r}"
         if encoder is None and roles.label_bins is not None:
             fitted.label_edges_ = bin_edges(values, where, roles.label_bins, None if parts is None else parts[0])
         labels = read_labels(values, where, edges=fitted.label_edges_, allow_fractions=encoder is not None)

@@ -52,12 +52,12 @@ def find_entries(pattern: Pattern, rows: Tensor, columns: Tensor) -> Tensor:
     >>> find_entries(pattern, torch.tensor([1, 0, 1]), torch.tensor([1, 2, 0]))
     tensor([ 2,  1, -1])
     """
-    wanted = rows.long() * pattern.n_columns + columns.long()
+    codes = rows.long() * pattern.n_columns + columns.long()
     if not pattern.n_entries:
-        return torch.full_like(wanted, -1)
+        return torch.full_like(codes, -1)
     stored = pattern.rows.long() * pattern.n_columns + pattern.indices.long()
-    found = torch.searchsorted(stored, wanted).clamp_max(pattern.n_entries - 1)
-    return torch.where(stored[found] == wanted, found, -1)
+    at = torch.searchsorted(stored, codes).clamp_max(pattern.n_entries - 1)
+    return torch.where(stored[at] == codes, at, -1)
 
 
 def symmetrized_weights(adjacency: Pattern, weights: Tensor, symmetric: Pattern) -> Tensor:

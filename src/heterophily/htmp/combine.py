@@ -20,7 +20,7 @@ Messages = Sequence[Tensor]
 
 @dataclass(frozen=True)
 class Combine(Generic[W]):
-    """The base of all COMBINE: calling it is the verb."""
+    """Base class of all COMBINE. Subclasses combine messages in `__call__`."""
 
     symbol = "/"
     # Keys of the values per node that it carries from layer to layer in the context.

@@ -122,8 +122,8 @@ def directed_neighborhoods(direction: Direction, *, with_self: bool = False) -> 
     >>> directed_neighborhoods("in", with_self=True)
     (WithSelf(of=In()),)
     """
-    found: dict[Direction, tuple[Neighborhood, ...]] = {"symmetric": (Raw(),), "in": (In(),), "out": (Out(),)}
-    plain = found.get(direction, (In(), Out()))
+    neighborhoods: dict[Direction, tuple[Neighborhood, ...]] = {"symmetric": (Raw(),), "in": (In(),), "out": (Out(),)}
+    plain = neighborhoods.get(direction, (In(), Out()))
     return tuple(map(WithSelf, plain)) if with_self else plain
 
 

@@ -31,7 +31,7 @@ from heterophily.htmp.parts import (
 
 @dataclass(frozen=True)
 class Encoder(Generic[W]):
-    """The base of all encoders: calling it with the dropped input is the verb."""
+    """Base class of all encoders. Subclasses compute Z⁰ from X, after dropout, in `__call__`."""
 
     structure: ClassVar[Neighborhood | None] = None  # the neighborhood that is an input, if any
     outputs_classes: ClassVar[bool] = False  # whether Z⁰ has one column per class

@@ -72,7 +72,7 @@ class ChannelInput:
 
 @dataclass(frozen=True)
 class Guidance(Generic[W]):
-    """The base of all guidance: `operator(seen, w)` is the verb."""
+    """Base class of all guidance. Subclasses implement `operator`."""
 
     weight_per_entry = False  # whether a weight belongs to each entry, so that no other graph fits
     # What B_r is computed from: the graph alone, also weights and states of the network, also the
@@ -135,15 +135,15 @@ class FixedGuidance(Guidance):
         raise NotImplementedError
 
     def operator(self, seen: ChannelInput, w: Weights) -> Operator:
-        """The matrix, to the power that the neighborhood wants."""
+        """Return the matrix, raised to the power of the neighborhood."""
         matrix = self.cached_matrix(seen.context.graph, seen.adjacency)
         power = seen.channel.neighborhood.power
         return matrix if power == 1 else PowerOperator(matrix, power) if power else IdentityOperator()
 
     def cached_matrix(self, graph: GraphLike, adjacency: Adjacency) -> Matrix:
         """The matrix of this graph and neighborhood, computed once."""
-        found: Matrix = graph.cached((self, adjacency), lambda: self.matrix(adjacency))
-        return found
+        matrix: Matrix = graph.cached((self, adjacency), lambda: self.matrix(adjacency))
+        return matrix
 
 
 @dataclass(frozen=True)
@@ -310,8 +310,8 @@ class SequentialHeads:
 
     def _head(self, state: Tensor, r: Tensor, s: Tensor) -> Tensor:
         share = self.attention.softmax_scores(self.seen, state @ r, state @ s)
-        kept = dropout(share, self.rate)
-        return (self.seen.pattern * kept) @ state.contiguous()
+        shares = dropout(share, self.rate)
+        return (self.seen.pattern * shares) @ state.contiguous()
 
 
 def pattern_of(adjacency: Adjacency) -> Pattern:

@@ -29,7 +29,7 @@ Adjacency = Pattern | Matrix
 
 @dataclass(frozen=True)
 class Neighborhood:
-    """The base of all neighborhoods: `indicator(graph)` is the verb, `*` joins a guidance."""
+    """Base class of all neighborhoods. `neighborhood * guidance` is a channel."""
 
     sampled = True  # whether batches sample its rows
     uses_edges = True  # whether A_r depends on the edges of the graph
@@ -317,8 +317,8 @@ def structure_key(hood: Neighborhood) -> tuple[str, Neighborhood]:
 def to_default_dtype(x: X) -> X:
     """Return a matrix in the default dtype of PyTorch, which is that of new networks."""
     dtype = torch.get_default_dtype()
-    found: Features = x.to(dtype) if isinstance(x, Tensor) else x.pattern * x.values.to(dtype)
-    return cast("X", found)
+    converted: Features = x.to(dtype) if isinstance(x, Tensor) else x.pattern * x.values.to(dtype)
+    return cast("X", converted)
 
 
 def weighted_symmetric(graph: Graph) -> Adjacency:

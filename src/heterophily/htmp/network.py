@@ -98,10 +98,10 @@ class Network(GraphModule):
 
     def _shared_weights(self, size: Sizes, first: int) -> dict[str, nn.Module | nn.Parameter]:
         sized = dataclasses.replace(size, d_in=first, d_out=first)
-        found = dict(self.architecture.combine.shared_weights(sized))
+        weights = dict(self.architecture.combine.shared_weights(sized))
         for channel in self.architecture.channels:
-            found |= channel.guidance.shared_weights(sized)
-        return found
+            weights |= channel.guidance.shared_weights(sized)
+        return weights
 
     @override
     def run(self, graph: GraphLike | Context) -> Tensor:

@@ -60,7 +60,7 @@ class Transform(Generic[W]):
         return state
 
     def width(self, size: Sizes) -> int:
-        """Width of a settled message."""
+        """Width of a message after `after_aggregation`."""
         return size.d_in
 
     def output_width(self, size: Sizes, combined: int) -> int:
@@ -141,18 +141,18 @@ class Linear(Transform):
 
     @override
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> Weights:
-        found = {}
+        weights = {}
         for r, channel in enumerate(channels):
             init = self._init(r)
             rows = size.n_nodes if channel.input == "nodes" else size.d_in
             columns = self._columns(size, r)
             blocks = max(self.n_heads(size), 1) if self.heads is not None and self.heads.init_separately else 1
-            drawn = [init.new_matrix(rows, columns // blocks) for _ in range(blocks)]
-            found[f"W{r}"] = nn.Parameter(torch.cat([block.detach() for block in drawn], dim=1))
+            parts = [init.new_matrix(rows, columns // blocks) for _ in range(blocks)]
+            weights[f"W{r}"] = nn.Parameter(torch.cat([block.detach() for block in parts], dim=1))
             if self.bias != "none" and (self.bias_channels is None or r in self.bias_channels):
                 width = size.d_out if self._averages(size) else columns
-                found[f"b{r}"] = init.new_bias(rows, width)
-        return Weights(**found)
+                weights[f"b{r}"] = init.new_bias(rows, width)
+        return Weights(**weights)
 
     def _init(self, r: int) -> Init:
         init = self.init[min(r, len(self.init) - 1)] if isinstance(self.init, tuple) else self.init
@@ -169,26 +169,26 @@ class Linear(Transform):
 
     @override
     def forward(self, inputs: Inputs, w: Weights, size: Sizes) -> list[Tensor]:
-        found = []
+        messages = []
         for r, state in enumerate(inputs):
             weight, bias = getattr(w, f"W{r}"), getattr(w, f"b{r}", None)
             message = weight if state is None else product(state, weight)
             if bias is not None and self._early(size):
                 message = message + bias
             heads = self.n_heads(size)
-            found.append(message.view(len(message), heads, -1) if heads else message)
-        return found
+            messages.append(message.view(len(message), heads, -1) if heads else message)
+        return messages
 
     @override
     def after_aggregation(self, messages: Sequence[Tensor], w: Weights, size: Sizes) -> list[Tensor]:
-        found = []
+        merged = []
         for r, message in enumerate(messages):
-            settled = message
+            result = message
             if message.dim() == 3:
-                settled = message.mean(dim=1) if self._averages(size) else message.flatten(1)
+                result = message.mean(dim=1) if self._averages(size) else message.flatten(1)
             bias = None if self._early(size) else getattr(w, f"b{r}", None)
-            found.append(settled if bias is None else settled + bias)
-        return found
+            merged.append(result if bias is None else result + bias)
+        return merged
 
     @override
     def width(self, size: Sizes) -> int:
@@ -213,11 +213,11 @@ class SharedLinear(Linear):
 
     @override
     def forward(self, inputs: Inputs, w: Weights, size: Sizes) -> list[Tensor]:
-        found: dict[int, Tensor] = {}
+        by_input: dict[int, Tensor] = {}
         for state in inputs:
-            if id(state) not in found:
-                found[id(state)] = super().forward([state], w, size)[0]
-        return [found[id(state)] for state in inputs]
+            if id(state) not in by_input:
+                by_input[id(state)] = super().forward([state], w, size)[0]
+        return [by_input[id(state)] for state in inputs]
 
     @override
     def after_aggregation(self, messages: Sequence[Tensor], w: Weights, size: Sizes) -> list[Tensor]:
@@ -313,21 +313,21 @@ class DensePerChannel(Transform[DensePerChannelWeights]):
 
     @override
     def weights(self, size: Sizes, channels: Sequence[Channel]) -> DensePerChannelWeights:
-        found: dict[str, nn.Module] = {}
+        first: dict[str, nn.Module] = {}
         d_in, style = size.d_in, {"norm": self.norm, "activation": self.activation}
         if self.embed:
-            found["before"] = DenseBlock(d_in, size.d_out, dropout=self.embed_dropout, **style)
+            first["before"] = DenseBlock(d_in, size.d_out, dropout=self.embed_dropout, **style)
             d_in = size.d_out
         blocks = (DenseBlock(d_in, size.d_out, dropout=self.dropout, **style) for _ in channels)
-        return DensePerChannelWeights(after=nn.ModuleList(blocks), **found)
+        return DensePerChannelWeights(after=nn.ModuleList(blocks), **first)
 
     @override
     def forward(self, inputs: Inputs, w: DensePerChannelWeights, size: Sizes) -> list[Tensor]:
-        found: dict[int, Tensor] = {}
+        by_input: dict[int, Tensor] = {}
         for state in inputs:
-            if id(state) not in found:
-                found[id(state)] = w.before(state) if self.embed else dense_features(cast("Features", state))
-        return [found[id(state)] for state in inputs]
+            if id(state) not in by_input:
+                by_input[id(state)] = w.before(state) if self.embed else dense_features(cast("Features", state))
+        return [by_input[id(state)] for state in inputs]
 
     @override
     def after_aggregation(self, messages: Sequence[Tensor], w: DensePerChannelWeights, size: Sizes) -> list[Tensor]:

@@ -32,7 +32,7 @@ def weighted_compatibilities(network: Network, graph: Graph, labels: Tensor | No
         are ignored.
     """
     labels = graph.labels if labels is None else labels
-    found: dict[str, Tensor] = {}
+    matrices: dict[str, Tensor] = {}
     training = network.training
     try:
         with torch.no_grad():
@@ -43,11 +43,11 @@ def weighted_compatibilities(network: Network, graph: Graph, labels: Tensor | No
                     if len(context.outputs) == number:
                         context.outputs.append([context.outputs[0][0]])
                     network.set_inputs(context.outputs[number][-1], context)
-                    found |= _of_layer(layers[layer - 1], context, labels, graph.n_classes, found)
+                    matrices |= _of_layer(layers[layer - 1], context, labels, graph.n_classes, matrices)
                     context.outputs[number].append(layers[layer - 1](context))
     finally:
         network.train(training)
-    return found
+    return matrices
 
 
 def predicted_compatibilities(network: nn.Module, graph: Graph) -> dict[str, Tensor]:
@@ -66,13 +66,13 @@ def _of_layer(
     inputs = layer.channel_inputs(context)
     operators = layer.operators(inputs, layer.transform_inputs(inputs, context), context)
     everyone = torch.cat([labels, context.graph.labels[len(labels) :]])
-    found: dict[str, Tensor] = {}
+    matrices: dict[str, Tensor] = {}
     for channel, operator in zip(layer.channels, operators, strict=True):
         senders = everyone[len(labels) :] if channel.input == "prototypes" else everyone
         sums = _aggregate(operator, _one_hot(senders, n_classes))[: len(labels)]
-        name = _unused(f"layer {context.layer}, {channel.symbol}", {*known, *found})
-        found[name] = weighted_compatibility(sums, labels)
-    return found
+        name = _unused(f"layer {context.layer}, {channel.symbol}", {*known, *matrices})
+        matrices[name] = weighted_compatibility(sums, labels)
+    return matrices
 
 
 def _one_hot(labels: Tensor, n_classes: int) -> Tensor:

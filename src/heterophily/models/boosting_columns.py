@@ -24,8 +24,8 @@ def inductive_columns(
     x, adjacency = nb.project_features(graph.features, projection), graph.symmetric
     blocks = [x]
     for hop in range(1, n_hops + 1):
-        found = nb.neighbor_statistics(adjacency, x, n_hops=hop)
-        blocks += [found[name] for name in statistics]
+        columns = nb.neighbor_statistics(adjacency, x, n_hops=hop)
+        blocks += [columns[name] for name in statistics]
     degrees = np.stack(list(nb.degree_columns(adjacency).values()), axis=1)
     return np.concatenate([*blocks, degrees], axis=1)
 

@@ -89,5 +89,5 @@ class SignedAttention(Guidance[nn.ParameterDict]):
 def symmetric_values(seen: ChannelInput) -> Tensor:
     """1/√(d_i d_j) on the entries of a neighborhood, computed once per graph."""
     key = ("symmetric", seen.channel.neighborhood)
-    found: Matrix = seen.context.graph.cached(key, lambda: SymmetricMean().matrix(seen.adjacency))
-    return found.values
+    matrix: Matrix = seen.context.graph.cached(key, lambda: SymmetricMean().matrix(seen.adjacency))
+    return matrix.values

@@ -103,8 +103,8 @@ class RelationMean(FixedGuidance):
     @override
     def operator(self, seen: ChannelInput, w: Weights) -> Matrix:
         graph, key = seen.context.graph, (self, seen.channel.neighborhood)
-        found: Matrix = graph.cached(key, lambda: self._scaled(graph, seen.adjacency))
-        return found
+        matrix: Matrix = graph.cached(key, lambda: self._scaled(graph, seen.adjacency))
+        return matrix
 
     def _scaled(self, graph: GraphLike, adjacency: Adjacency) -> Matrix:
         if self.degree == "relation":
@@ -155,8 +155,8 @@ def geometric_relations(graph: Graph, overlap: str) -> dict[tuple[str, int], Pat
     from heterophily.htmp.algorithms.geometry import quadrant_patterns
 
     def compute() -> dict[str, Pattern]:
-        found = quadrant_patterns(graph.symmetric, overlap=overlap)
-        return {f"{space}.{quadrant}": p for (space, quadrant), p in found.items()}
+        patterns = quadrant_patterns(graph.symmetric, overlap=overlap)
+        return {f"{space}.{quadrant}": p for (space, quadrant), p in patterns.items()}
 
     key = f"geometric {overlap}"
     stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))

@@ -197,10 +197,10 @@ class ClosedFormCoefficients(Guidance):
     @override
     def shared_weights(self, size: Sizes) -> dict[str, nn.Parameter]:
         orders, k = self.n_orders, size.n_classes
-        found = {"orders": nn.Parameter(torch.full((orders,), 1 / orders))}
+        weights = {"orders": nn.Parameter(torch.full((orders,), 1 / orders))}
         if self.variant == "glognn++":
-            found["diagonal"] = nn.Parameter(torch.full((k,), 1 / k))
-        return found
+            weights["diagonal"] = nn.Parameter(torch.full((k,), 1 / k))
+        return weights
 
     @override
     def operator(self, seen: ChannelInput, w: Weights) -> "LowRankOperator":
@@ -224,9 +224,7 @@ class LowRankOperator:
         gram = h.T @ h
         # Scaled by a > 0 the system is I plus a positive matrix: safe for Cholesky in float32. Half types have none.
         system = torch.eye(len(gram), dtype=h.dtype, device=h.device) + (c * c / a) * gram
-        factor = torch.linalg.cholesky(
-            system.float() if h.dtype in HALF else system
-        )
+        factor = torch.linalg.cholesky(system.float() if h.dtype in HALF else system)
         inner = torch.cholesky_inverse(factor).to(h.dtype) / a  # G
         t = (gram @ inner) * s  # T Σ
         q = h @ (inner * s)  # H G Σ

@@ -296,9 +296,9 @@ class AttributeModel(nn.Module):
 
 def _membership(pattern: Pattern, inner: Pattern) -> Tensor:
     n = pattern.n_columns
-    codes, wanted = (p.rows.long() * n + p.indices.long() for p in (pattern, inner))
-    at = torch.searchsorted(wanted, codes).clamp_max(len(wanted) - 1)
-    return (wanted[at] == codes).to(torch.get_default_dtype())
+    codes, stored = (p.rows.long() * n + p.indices.long() for p in (pattern, inner))
+    at = torch.searchsorted(stored, codes).clamp_max(len(stored) - 1)
+    return (stored[at] == codes).to(torch.get_default_dtype())
 
 
 @dataclass(frozen=True)

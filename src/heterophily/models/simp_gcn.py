@@ -171,8 +171,8 @@ class SimilarityLoss(AuxiliaryLoss[nn.ModuleDict]):
     def __call__(self, network: "Network", context: Context, nodes: Tensor, w: nn.ModuleDict) -> Tensor:
         pairs, targets = context.graph.cached("similar pairs", lambda: similar_pairs(full_graph_of(context.graph)))
         if len(targets) > self.n_pairs:
-            drawn = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)
-            pairs, targets = pairs[:, drawn], targets[drawn]
+            chosen_pairs = torch.randperm(len(targets))[: self.n_pairs].to(targets.device)
+            pairs, targets = pairs[:, chosen_pairs], targets[chosen_pairs]
         state = cast("Tensor", context.inputs["previous"])
         predicted = w["dense"]((state[pairs[0]] - state[pairs[1]]).abs()).squeeze(1)
         return self.weight * F.mse_loss(predicted, targets)
@@ -186,6 +186,6 @@ def similar_pairs(graph: Graph) -> tuple[Tensor, Tensor]:
         pairs, targets = most_and_least_similar(graph.features)
         return {"pairs": pairs, "targets": targets}
 
-    found = cached(graph.structure_checksum, "similar pairs", compute)
+    result = cached(graph.structure_checksum, "similar pairs", compute)
     device = graph.labels.device
-    return found["pairs"].T.to(device), found["targets"].to(device, torch.get_default_dtype())
+    return result["pairs"].T.to(device), result["targets"].to(device, torch.get_default_dtype())

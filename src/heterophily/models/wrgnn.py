@@ -124,8 +124,8 @@ class Structural(Neighborhood):
         key = f"structural {self.max_depth} {self.duplicates}"
 
         def compute() -> dict[str, Matrix]:
-            found = structural_relations(graph.symmetric, depth=self.max_depth, duplicates=self.duplicates)
-            return {str(t): matrix for t, matrix in enumerate(found)}
+            relations = structural_relations(graph.symmetric, depth=self.max_depth, duplicates=self.duplicates)
+            return {str(t): matrix for t, matrix in enumerate(relations)}
 
         stored = graph.cached(key, lambda: cached(graph.structure_checksum, key, compute))
         return to_default_dtype(stored[str(self.depth)])

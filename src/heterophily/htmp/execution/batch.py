@@ -141,8 +141,8 @@ class Batch:
     @property
     def degrees(self) -> Tensor:
         """Number of neighbors of each node in the full graph, (n,), and 0 for virtual nodes."""
-        found = self.full_graph.degrees.index_select(0, self.nodes)
-        return pad(found.to(self.labels.device), self.n_virtual)
+        degrees = self.full_graph.degrees.index_select(0, self.nodes)
+        return pad(degrees.to(self.labels.device), self.n_virtual)
 
     symmetric_weights = symmetric
 
@@ -168,8 +168,8 @@ class Batch:
         """Return the batch on another device; node ids stay on the device of the full graph."""
         if self.labels.device == torch.device(device):
             return self
-        drawn = {key: _moved(rows, device) for key, rows in self.sampled.items()}
-        return Batch(self.full_graph, self.nodes, drawn, device=device)
+        sampled = {key: _moved(rows, device) for key, rows in self.sampled.items()}
+        return Batch(self.full_graph, self.nodes, sampled, device=device)
 
 
 def full_graph_of(graph: GraphLike) -> Graph:
@@ -227,8 +227,8 @@ def without_replacement(sizes: Tensor, count: int, generator: torch.Generator) -
     chosen = torch.empty(len(sizes), count, dtype=torch.long)
     for step in range(count):
         top = sizes - count + step
-        drawn = torch.rand(len(sizes), dtype=torch.double, generator=generator)
-        number = (drawn * (top + 1)).long()
+        uniform = torch.rand(len(sizes), dtype=torch.double, generator=generator)
+        number = (uniform * (top + 1)).long()
         taken = (chosen[:, :step] == number.unsqueeze(1)).any(dim=1)
         chosen[:, step] = torch.where(taken, top, number)
     return chosen
@@ -257,8 +257,8 @@ def pad_pattern(pattern: Pattern, count: int, *, columns_are_batch_nodes: bool) 
     return Pattern(indptr, pattern.indices, pattern.n_columns + (count if columns_are_batch_nodes else 0))
 
 
-def _moved(drawn: SampledMatrix, device: torch.device | str) -> SampledMatrix:
+def _moved(matrix: SampledMatrix, device: torch.device | str) -> SampledMatrix:
     names = ("pattern", "values", "sums", "sender_sums", "degrees", "weights", "sampling_weight")
-    items: dict[str, Any] = {name: getattr(drawn, name) for name in names}
+    items: dict[str, Any] = {name: getattr(matrix, name) for name in names}
     items = {name: None if item is None else item.to(device) for name, item in items.items()}
-    return replace(drawn, **items)
+    return replace(matrix, **items)

@@ -33,8 +33,8 @@ def evaluate(network: Network, graph: Graph, *, block: int = BLOCK, head: bool =
     network.check(graph)
     if network.architecture.mixing_reason:
         with torch.no_grad():
-            whole = graph.to(next(network.parameters()).device)
-            return (network(whole) if head else network.embed(whole)).cpu()
+            moved = graph.to(next(network.parameters()).device)
+            return (network(moved) if head else network.embed(moved)).cpu()
     forward = _BlockwiseForward(network, graph, block)
     adapted = [state for state in network.states if state.needs_adaptation(graph)]
     try:

@@ -56,8 +56,8 @@ class FixedGraph(nn.Module):
             _ = pattern.rows, [wide.rows for wide, _ in pattern._heads.values()]  # for plain products
         self._fields = {**graph._fields, "splits": {}}
         self._shared = {"symmetric": graph.symmetric}
-        kept = {key: value for key, value in graph._cache.items() if not _has_features(key)}
-        self._shared_cache = kept
+        retained = {key: value for key, value in graph._cache.items() if not _has_features(key)}
+        self._shared_cache = retained
 
     @override
     def forward(self, x: Tensor) -> Tensor:

@@ -44,10 +44,10 @@ class Relation:
     def self_positions(self) -> Tensor:
         """Position of a node in its own row, or -1, (N,)."""
         pattern = self.rows.pattern
-        found = torch.full((pattern.shape[0],), -1)
+        positions = torch.full((pattern.shape[0],), -1)
         at = (pattern.rows == pattern.indices).nonzero().squeeze(1)
         nodes = pattern.indices.index_select(0, at).long()
-        return found.index_copy_(0, nodes, at - pattern.indptr.index_select(0, nodes))
+        return positions.index_copy_(0, nodes, at - pattern.indptr.index_select(0, nodes))
 
     @cached_property
     def compiled(self) -> Choose | None:
@@ -73,8 +73,8 @@ class Relation:
             place = offsets[many].unsqueeze(1) + torch.arange(fanout)
             entries[place] = self._choose(nodes, starts, own, others, many, fanout, generator)
             sampling_weight[place] = (others[many] / fanout).unsqueeze(1).expand(-1, fanout)
-            kept = many & (own >= 0)
-            entries[offsets[kept] + fanout] = starts[kept] + own[kept]
+            retained = many & (own >= 0)
+            entries[offsets[retained] + fanout] = starts[retained] + own[retained]
         return entries, counts, sampling_weight
 
     def _choose(
@@ -110,13 +110,13 @@ class Sampler:
 
     def _grouped(self, hoods: Sequence[Neighborhood]) -> list[Relation]:
         """Group neighborhoods with the same entries, which are sampled together."""
-        found: dict[int, tuple[Adjacency, list[Neighborhood]]] = {}
+        by_adjacency: dict[int, tuple[Adjacency, list[Neighborhood]]] = {}
         for hood in dict.fromkeys(hoods):
             adjacency = adjacency_of(hood, self.graph)
-            found.setdefault(id(adjacency), (adjacency, []))[1].append(hood)
+            by_adjacency.setdefault(id(adjacency), (adjacency, []))[1].append(hood)
         return [
-            Relation(tuple(keys), RowSource.of(whole, is_directed=keys[0].is_directed))
-            for whole, keys in found.values()
+            Relation(tuple(keys), RowSource.of(adjacency, is_directed=keys[0].is_directed))
+            for adjacency, keys in by_adjacency.values()
         ]
 
     def draw(
@@ -132,28 +132,28 @@ class Sampler:
         Structure is an input of all nodes, or of the first `n_inputs` only.
         """
         generator = generator or torch.Generator()
-        found: list[list[tuple[Tensor, Tensor, Tensor]]] = [[] for _ in self.relations]
+        hops_of: list[list[tuple[Tensor, Tensor, Tensor]]] = [[] for _ in self.relations]
         nodes, front = [seeds], seeds
         self._place[seeds] = torch.arange(len(seeds), dtype=torch.int)
         for fanout in fanouts if self.relations else ():
             hop = [relation.draw(front, fanout, generator) for relation in self.relations]
-            for kept, row in zip(found, hop, strict=True):
-                kept.append(row)
+            for rows_of_relation, row in zip(hops_of, hop, strict=True):
+                rows_of_relation.append(row)
             front = self._new([row[0] for row in hop], sum(map(len, nodes)))
             nodes.append(front)
         every = torch.cat(nodes)
-        drawn: dict[Hashable, SampledMatrix] = {}
-        for relation, hops in zip(self.relations, found, strict=True):
+        sampled: dict[Hashable, SampledMatrix] = {}
+        for relation, hops in zip(self.relations, hops_of, strict=True):
             matrix = self._matrix(relation, every, hops, whole=all(fanout is None for fanout in fanouts))
-            drawn |= dict.fromkeys(relation.keys, matrix)
+            sampled |= dict.fromkeys(relation.keys, matrix)
         self._place[every] = -1
         for relation in self.structures:
             entries, counts = relation.rows.all_of(every[:n_inputs])
             columns = relation.rows.pattern.indices.index_select(0, entries)
             counts = pad(counts, len(every) - len(counts))
             rows = relation.rows.sampled(every, entries, counts, columns=columns)
-            drawn |= {structure_key(hood): rows for hood in relation.keys}
-        return Batch(self.graph, every, drawn)
+            sampled |= {structure_key(hood): rows for hood in relation.keys}
+        return Batch(self.graph, every, sampled)
 
     def _new(self, entries: Sequence[Tensor], count: int) -> Tensor:
         """Return the nodes of the entries that were not reached before, numbered from `count`."""
@@ -203,9 +203,9 @@ def compiled_sampler(pattern: Pattern) -> Choose | None:
     def choose(nodes: Tensor, fanout: int) -> Tensor:
         if fanout not in samplers:
             samplers[fanout] = NeighborSampler(data, [fanout], is_sorted=True, share_memory=False)
-        found = samplers[fanout].sample_from_nodes(NodeSamplerInput(None, nodes))
-        order = found.col.argsort(stable=True)  # rows in the order of the nodes
-        return found.edge.index_select(0, order).view(len(nodes), fanout)
+        result = samplers[fanout].sample_from_nodes(NodeSamplerInput(None, nodes))
+        order = result.col.argsort(stable=True)  # rows in the order of the nodes
+        return result.edge.index_select(0, order).view(len(nodes), fanout)
 
     return choose
 
