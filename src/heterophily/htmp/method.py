@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Self, TypeVar, dataclass_transform, get_args
+from typing import Annotated, ClassVar, Literal, Self, TypeVar, dataclass_transform, get_args
 
 from typing_extensions import override
 
@@ -25,6 +25,8 @@ LossForm = Literal["nll", "ce_of_probabilities", "negative_probability"]
 Monitor = Literal["score", "loss"]
 Preset = Literal["published", "reference"]
 
+MONITOR = "Validation value that selects the best epoch: the score (accuracy by default) or the loss."
+N_MEMBERS = "Number of networks whose predicted probabilities are averaged."
 MAX_LAYERS = 1000  # far above any useful value
 NO_SETTING = {"setting": False}  # marks a keyword argument that is not a setting
 # Settings keys and values of earlier versions, in TOML files and stored records.
@@ -70,7 +72,7 @@ class Method:
     learning_rate, weight_decay, patience, max_epochs
         Settings of training.
     monitor
-        Which validation value selects the best epoch: the score, which is the accuracy by default, or the loss.
+        Validation value that selects the best epoch: the score (accuracy by default) or the loss.
     n_members
         Number of networks whose predicted probabilities are averaged. Each has its own seed and its own best epoch.
 
@@ -102,8 +104,8 @@ class Method:
     weight_decay: NonNegativeFloat = 5e-4
     patience: PositiveInt = 100
     max_epochs: PositiveInt = 2000
-    monitor: Monitor = "score"
-    n_members: PositiveInt = 1
+    monitor: Annotated[Monitor, MONITOR] = "score"
+    n_members: Annotated[PositiveInt, N_MEMBERS] = 1
 
     def __post_init__(self) -> None:
         for name, info in setting_infos(type(self)).items():

@@ -17,7 +17,16 @@ from heterophily.htmp.direction import Both
 from heterophily.htmp.encoder import Embed, Encoder
 from heterophily.htmp.fuse import ConcatLayers, LastLayer
 from heterophily.htmp.guidance import Ones, RowMean, SymmetricMean
-from heterophily.htmp.method import Activation, Deviation, FeatureNorm, Method, Monitor, define_method
+from heterophily.htmp.method import (
+    MONITOR,
+    N_MEMBERS,
+    Activation,
+    Deviation,
+    FeatureNorm,
+    Method,
+    Monitor,
+    define_method,
+)
 from heterophily.htmp.neighborhoods import Ego, Raw, WithSelf
 from heterophily.htmp.parts import ACTIVATIONS, Context, Dense, Init, Sizes, Weights
 from heterophily.htmp.transform import JointLinear
@@ -42,9 +51,7 @@ class Trio(Method):
     aggregation: Annotated[Aggregation, Choice("both", "mean", "sum"), "Channels in addition to the node itself."] = (
         "both"
     )
-    self_loops: Annotated[
-        SelfLoops, Choice("sum", "none", "both"), "Channels in which the node itself is a neighbor, too."
-    ] = "sum"
+    self_loops: Annotated[SelfLoops, "Channels in which the node itself is a neighbor, too."] = "sum"
     directed: Annotated[
         bool, Choice(False, True), "Whether to add the means over incoming and over outgoing edges."
     ] = False
@@ -58,8 +65,8 @@ class Trio(Method):
     learning_rate: Annotated[PositiveFloat, Choice(0.001, 0.002, 0.005, 0.01)] = 0.01
     weight_decay: Annotated[NonNegativeFloat, Choice(0.0, 5e-5, 5e-4)] = 5e-5
     patience: PositiveInt = 30
-    monitor: Monitor = "loss"
-    n_members: Annotated[PositiveInt, Choice(1, 3, 5)] = 3
+    monitor: Annotated[Monitor, MONITOR] = "loss"
+    n_members: Annotated[PositiveInt, N_MEMBERS] = 3
 
     @override
     def architecture(self) -> Architecture:
