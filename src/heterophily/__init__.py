@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from heterophily.analysis.audit import audit_graph as audit_graph
     from heterophily.analysis.diagnosis import Diagnosis as Diagnosis
     from heterophily.analysis.diagnosis import diagnose as diagnose
+    from heterophily.benchmark.bench import bench as bench
+    from heterophily.benchmark.columns import table as table
     from heterophily.core.encoder import FeatureEncoder as FeatureEncoder
     from heterophily.core.errors import HeterophilyError as HeterophilyError
     from heterophily.core.graph import Graph as Graph
@@ -29,13 +31,27 @@ if TYPE_CHECKING:
     from heterophily.models import REGISTRY as REGISTRY
     from heterophily.models import register as register
     from heterophily.models.building import build as build
+    from heterophily.studies.run import study as study
     from heterophily.training.cross_validation import NodeIndexClassifier as NodeIndexClassifier
     from heterophily.training.cross_validation import cross_validate as cross_validate
     from heterophily.training.estimator import NodeClassifier as NodeClassifier
+    from heterophily.training.results_folder import explain as explain
+    from heterophily.training.selection import fit as fit
+    from heterophily.tuning.equal_budget import tune as tune
+    from heterophily.tuning.optimize import search as search
+    from heterophily.views.page.build import report as report
 
 __version__ = "0.1.0"
 
 _LAZY_IMPORTS = {
+    "bench": "benchmark.bench",
+    "explain": "training.results_folder",
+    "fit": "training.selection",
+    "report": "views.page.build",
+    "search": "tuning.optimize",
+    "study": "studies.run",
+    "table": "benchmark.columns",
+    "tune": "tuning.equal_budget",
     "Audit": "analysis.audit",
     "CATALOG": "data.catalog",
     "Diagnosis": "analysis.diagnosis",

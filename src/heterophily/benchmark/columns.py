@@ -6,12 +6,14 @@ defaults. Average ranks and the tests over datasets use the tuned columns.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 from heterophily.benchmark.selection import select_cells
 from heterophily.benchmark.significance import ALPHA
 from heterophily.benchmark.table import Entry, Table, build_table, table_of
-from heterophily.runs.record import Record
+from heterophily.runs.record import Record, read_records
 from heterophily.training.scoring import DEFAULT_SCORING
 
 KINDS = ("default", "bundled", "given", "tuned")
@@ -35,6 +37,54 @@ def by_kind(records: Iterable[Record]) -> dict[str, list[Record]]:
     for record in records:
         groups.setdefault(settings_kind(record), []).append(record)
     return {kind: groups[kind] for kind in KINDS if kind in groups}
+
+
+def table(
+    results: Path | str | Iterable[Record],
+    *,
+    scoring: str = DEFAULT_SCORING.name,
+    models: Sequence[str] | None = None,
+    datasets: Sequence[str] | None = None,
+    against: Literal["paper"] | None = None,
+    alpha: float = ALPHA,
+) -> Table:
+    """Compare the test scores of methods: means, ranks, and tests of significance.
+
+    If `tune` selected some of the settings, the table has one column per dataset and kind of settings.
+
+    Parameters
+    ----------
+    results
+        Folder or file with records, or records.
+    scoring
+        Name of the score.
+    models, datasets
+        Names of the rows and columns; by default all of them.
+    against
+        ``"paper"`` to compare with the published results.
+    alpha
+        Level of the tests.
+
+    Returns
+    -------
+    A `Table`. Iterate over it for its entries, print it, or use `entries`, `average_ranks`, `pairs`, and `ranking`.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from heterophily import bench, table
+    >>> fast = {"max_epochs": 3}
+    >>> records = bench(["mlp", "gcn"], "digits", splits="0-1", out=mkdtemp(), settings=fast, engine="inline")
+    >>> result = table(records)
+    >>> result.models, result.datasets
+    (('mlp', 'gcn'), ('digits',))
+    >>> [(entry.model, entry.n) for entry in result]
+    [('mlp', 2), ('gcn', 2)]
+    """
+    records = read_records(results) if isinstance(results, str | Path) else results
+    return build_columns(
+        records, scoring=scoring, models=models, datasets=datasets, against=against is not None, alpha=alpha
+    )
 
 
 def build_columns(

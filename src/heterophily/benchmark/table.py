@@ -96,6 +96,13 @@ class Entry:
         std = self.published.std if self.published else None
         return max(MIN_TOLERANCE, (std or 0.0) / 4)
 
+    def __str__(self) -> str:
+        """Mean ± standard deviation, with the number of runs if some are missing, or OOM, time, error, or –."""
+        if self.mean is None:
+            return self.failure_label
+        spread = "" if self.std is None else f" ± {self.std:.{DIGITS}f}"
+        return f"{self.mean:.{DIGITS}f}{spread}{f' ({self.n}/{self.planned})' if self.partial else ''}"
+
     def to_dict(self) -> JsonObject:
         """Return the entry as plain data, with the published result if it is compared."""
         facts: JsonObject = {
@@ -166,6 +173,13 @@ class Table:
     def column(self, dataset: str) -> list[Entry]:
         """Return the entries of a dataset, in the order of the methods."""
         return [self.entries[model, dataset] for model in self.models]
+
+    def __str__(self) -> str:
+        cells = [[model, *(str(entry) for entry in self.row(model))] for model in self.models]
+        rows = [["", *self.datasets], *cells]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        padded = ([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows)
+        return "\n".join("  ".join(row) for row in padded)
 
     def __iter__(self) -> Iterator[Entry]:
         return (entry for model in self.models for entry in self.row(model))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 from typer import Argument, Option
@@ -10,9 +10,6 @@ from typer import Argument, Option
 from heterophily.commands.options import MAX_SEED, Settings, TableOptions, parse_names, parse_settings, with_options
 from heterophily.core.errors import HeterophilyError
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS
-
-if TYPE_CHECKING:
-    from heterophily.models.settings import Tables
 
 app = typer.Typer()
 PANEL = "Experiments"
@@ -55,26 +52,22 @@ class BenchOptions(TableOptions):
 @with_options(BenchOptions)
 def bench(options: BenchOptions) -> None:
     """Train models on datasets, and skip runs that already have a record."""
-    from heterophily.benchmark.plan import DATASETS, MODELS, plan
+    from heterophily.benchmark.bench import bench
+    from heterophily.benchmark.plan import DATASETS, MODELS
     from heterophily.data.loading import open_available
-    from heterophily.runs.execute import run_jobs
     from heterophily.runs.job import Limits
     from heterophily.views.progress import show_progress
 
     graphs, skipped = open_available(parse_names(options.datasets, DATASETS), options.roles)
-    models = parse_names(options.models, MODELS)
-    tables = _read_settings(options, models, [g.name for g in graphs.values()])
-    jobs = plan(
-        models,
+    records = bench(
+        parse_names(options.models, MODELS),
         graphs,
+        out=options.out,
         splits=options.splits,
         seed=options.seed,
         settings=parse_settings(options.settings),
-        user_tables=tables,
-    )
-    records = run_jobs(
-        jobs,
-        options.out,
+        settings_files=options.settings_files,
+        defaults=options.defaults,
         workers=options.workers,
         threads=options.threads,
         limits=Limits(memory=options.memory_limit, minutes=options.time_limit),
@@ -87,41 +80,9 @@ def bench(options: BenchOptions) -> None:
     for name, reason in skipped.items():
         typer.secho(f"skipped {name}: {reason}", fg="yellow", err=True)
     n_done = len(records) - n_failed
-    typer.echo(f"{n_done} of {len(jobs)} runs finished, {n_failed} failed: {options.out}")
+    typer.echo(f"{n_done} of {len(records)} runs finished, {n_failed} failed: {options.out}")
     if n_failed or skipped:
         raise typer.Exit(1)
-
-
-def _read_settings(options: BenchOptions, models: list[str], datasets: list[str]) -> "dict[str, Tables]":
-    """Return the tables of settings by the name of their method."""
-    from heterophily.models import find_method
-    from heterophily.models.settings import default_tables, read_settings
-
-    names = [find_method(model).name for model in models]
-    if options.defaults:
-        if options.settings_files:
-            raise HeterophilyError("--defaults ignores all files with settings; omit it or --settings")
-        return {name: default_tables(datasets) for name in names}
-    tables = {}
-    for path in [file for given in options.settings_files for file in _settings_files(given, names)]:
-        name = names[0] if len(names) == 1 else path.stem
-        if name not in names:
-            raise HeterophilyError(
-                f"the name of a settings file must be one of {', '.join(names)}, got {path}; rename "
-                "it to <model>.toml, or run a single model"
-            )
-        tables[name] = read_settings(path, datasets=datasets)
-    return tables
-
-
-def _settings_files(path: Path, models: list[str]) -> list[Path]:
-    """Return a file, or the files of these models in a folder."""
-    if not path.is_dir():
-        return [path]
-    files = [file for file in sorted(path.glob("*.toml")) if file.stem in models]
-    if not files:
-        raise HeterophilyError(f"{path} must contain a file <model>.toml for one of {', '.join(models)}")
-    return files
 
 
 @app.command(rich_help_panel=PANEL)
@@ -144,20 +105,15 @@ def table(
 
     If `tune` selected some of the settings, each dataset has a column with the default and one with the tuned settings.
     """
-    from heterophily.benchmark.columns import build_columns
-    from heterophily.runs.record import read_records
+    from heterophily.benchmark.columns import table
     from heterophily.views.charts import table_diagram
     from heterophily.views.matplotlib import check_extension, save_charts
     from heterophily.views.tables import format_of, print_table, render_pairs, write_table, write_text
 
     if diagram is not None:
         check_extension(diagram)
-    result = build_columns(
-        read_records(source),
-        scoring=scoring,
-        models=_names_or_none(models),
-        datasets=_names_or_none(datasets),
-        against=against is not None,
+    result = table(
+        source, scoring=scoring, models=_names_or_none(models), datasets=_names_or_none(datasets), against=against
     )
     plotted = None if diagram is None else save_charts([table_diagram(result)], diagram)
     if pairs:
@@ -186,9 +142,9 @@ def report(
     diagnose: Annotated[bool, Option(help="Diagnose the graphs that are available.")] = True,
 ) -> None:
     """Write a single HTML file that summarizes benchmark results and studies."""
-    from heterophily.views.page.build import write_report
+    from heterophily.views.page.build import report
 
-    path = write_report(source, out, studies=studies, measure=diagnose)
+    path = report(source, out, studies=studies, diagnose=diagnose)
     typer.echo(f"wrote {path}; open it in a browser, no network is required")
 
 

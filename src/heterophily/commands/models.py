@@ -147,6 +147,7 @@ def fit(options: FitOptions) -> None:
     from heterophily.core.machine import prepare_process
     from heterophily.core.processes import process_group, rank
     from heterophily.data.loading import open_graph
+    from heterophily.training.selection import default_model
 
     check_report(options.report)
     prepare_process(options.threads)
@@ -160,7 +161,7 @@ def fit(options: FitOptions) -> None:
         positions=options.positions,
     )
     with process_group():
-        model = _model_of(options, graph)
+        model = options.model or default_model(graph)
         fitted = _fit(options, graph, model)
         is_first = rank() == 0
     if is_first:
@@ -168,19 +169,17 @@ def fit(options: FitOptions) -> None:
 
 
 def _fit(options: FitOptions, graph: "Graph", model: str) -> "NodeClassifier":
-    from heterophily.models.settings import read_settings
     from heterophily.training.alarms import AlarmWarning
     from heterophily.training.decision import parse_threshold
-    from heterophily.training.selection import fit_model
+    from heterophily.training.selection import fit
 
-    file = options.settings_file
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AlarmWarning)  # the summary shows them
-        return fit_model(
+        return fit(
             graph,
             model,
-            split=options.split or next(iter(graph.splits), None),
-            user_tables=None if file is None else read_settings(file, datasets=[graph.name]),
+            split=options.split,
+            settings_file=options.settings_file,
             scoring=options.scoring,
             class_weight=parse_class_weight(options.class_weight),
             neighbors=parse_neighbors(options.neighbors),
@@ -194,14 +193,6 @@ def _fit(options: FitOptions, graph: "Graph", model: str) -> "NodeClassifier":
             **_race_options(options, model),
             **parse_settings(options.settings),
         )
-
-
-def _model_of(options: FitOptions, graph: "Graph") -> str:
-    """Return the given model, or the default one. Several processes cannot share `auto`."""
-    from heterophily.core.processes import is_distributed
-    from heterophily.training.objective import is_benchmark
-
-    return options.model or ("cmgnn" if is_benchmark(graph) or is_distributed() else "auto")
 
 
 def _race_options(options: FitOptions, model: str) -> "dict[str, Value]":

@@ -119,18 +119,17 @@ def _parse(form: str, value: object) -> object:
 
 
 def _run(study: "Study[GraphOptions]", options: "GraphOptions", figures: Format) -> None:
-    from heterophily.studies.study import run_study
+    from heterophily.studies.run import run_options
     from heterophily.views.matplotlib import save_figures
     from heterophily.views.progress import show_progress
 
     if figures != "none":
         require("plotting", "matplotlib")
-    folder = options.out or OUT
-    tables = run_study(study, options, display=show_progress)
-    for line in study.summary(tables):
+    result = run_options(study, options, display=show_progress)
+    for line in result.summary:
         typer.echo(line)
-    paths = [folder / f"{name}.json" for name in tables]
+    paths = [*result.files]
     if figures != "none":
-        paths += save_figures(study.charts(tables), folder, extension=figures)
+        paths += save_figures(result.charts, options.out or OUT, extension=figures)
     for path in paths:
         typer.echo(f"wrote {path}", err=True)

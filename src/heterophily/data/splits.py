@@ -12,6 +12,7 @@ from heterophily.core.types import IntArray
 
 TRAIN, VAL = 0.48, 0.32  # fractions of the labeled nodes; the remaining fifth is the test set
 N_SPLITS = 10
+N_FOLDS = 5  # of cross-validation
 
 
 def official_splits(path: Path, n_nodes: int) -> dict[str, Split]:
@@ -65,6 +66,37 @@ def hold_out(
     counts[has_room[: max(0, count - int(counts.sum()))]] += 1
     held = np.concatenate([shuffled[labels[shuffled] == k][:n] for k, n in zip(classes, counts, strict=True)])
     return np.setdiff1d(nodes, held), held
+
+
+def cross_validation_splits(graph: Graph, *, seed: int = 0, count: int = N_FOLDS) -> dict[str, Split]:
+    """Divide the labeled nodes into folds, stratified by class. Split i tests on fold i.
+
+    A quarter of the other nodes of each class are the validation nodes, so the shares are 60/20/20 with five folds.
+
+    Examples
+    --------
+    >>> from heterophily import load
+    >>> splits = cross_validation_splits(load("digits"))
+    >>> {name: [len(nodes) for nodes in split.parts.values()] for name, split in list(splits.items())[:2]}
+    {'0': [1078, 359, 360], '1': [1078, 359, 360]}
+    """
+    nodes = graph.labeled.nonzero().squeeze(1).cpu().numpy()
+    if len(nodes) < 2 * count:
+        raise HeterophilyError(
+            f"{count} cross-validation splits require at least {2 * count} labeled nodes, but {graph.name} has "
+            f"{len(nodes)}; label more nodes, or save the graph with a split"
+        )
+    labels, generator = graph.labels.cpu().numpy(), np.random.default_rng(seed)
+    shuffled = generator.permutation(nodes)
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    splits = {}
+    for i in range(count):
+        test = by_class[i::count]  # every count-th node, so each class has the same share in each fold
+        rest = np.setdiff1d(nodes, test)
+        train, val = hold_out(rest, labels, len(rest) // 4, np.random.default_rng(seed + i))
+        origin = f"fold {i} of {count}, stratified, seed {seed}"
+        splits[str(i)] = Split.from_nodes(train, val, test, origin=origin)
+    return splits
 
 
 def random_splits(graph: Graph, *, seed: int = 0, count: int = N_SPLITS, stratify: bool = False) -> dict[str, Split]:

@@ -11,6 +11,7 @@ from typing import Protocol
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.types import Settings
+from heterophily.data.loading import as_graph
 from heterophily.data.splits import random_splits
 from heterophily.models import Model
 from heterophily.runs.job import parse_splits
@@ -36,7 +37,7 @@ class SearchDisplay(Protocol):
 
 def search(
     model: Model,
-    graph: Graph,
+    graph: str | Path | Graph,
     *,
     trials: int,
     out: Path | str,
@@ -53,21 +54,60 @@ def search(
 ) -> SearchResult:
     """Search the settings of a model, or with the model `htmp` the architecture, by validation score.
 
-    `splits` is `all`, `0-2`, or `0,3`, by default the first three; `settings` are fixed and not searched. One
-    worker trains in this process, several workers in separate processes. The best settings are written to the
-    folder `out` and, if given, to `write`: a settings file (.toml), in which one table changes, or a Python
-    file (.py) that defines the best method. `scoring` is the name of the objective of every run and of the search.
+    Runs have no access to test labels, and neither they nor the result contain a test score. The first trial has the
+    bundled settings of the dataset. The same call continues an interrupted search.
+
+    Parameters
+    ----------
+    model
+        Name of a method, path of a Python file, or method; ``"htmp"`` to search for an architecture.
+    graph
+        Name of a dataset, path of a graph, or graph.
+    trials
+        Total number of trials, including those of earlier calls.
+    out
+        Folder for the trials and the best settings.
+    splits
+        ``"all"``, ``"0-2"``, or ``"0,3"``; by default the first three. The value of a trial is the mean over them.
+    workers, threads
+        Number of trials at the same time, and of PyTorch threads per trial. One worker trains in this process.
+    storage
+        URL of an Optuna storage that several machines share; by default a file in `out`.
+    seed
+        Seed of the sampler and of split 0; split i trains with the seed plus i.
+    settings
+        Settings that are not searched.
+    write
+        Settings file (.toml) in which the table of the dataset changes, or Python file (.py) for the best architecture.
+    device
+        ``"auto"``, ``"cpu"``, ``"cuda"``, or ``"mps"``.
+    scoring
+        Name of the objective of training and of the search.
+    display
+        Shows the progress; by default, nothing is shown.
+
+    Returns
+    -------
+    A `SearchResult` with the best settings, the best method, and all trials.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from heterophily import search
+    >>> result = search("gcn", "digits", trials=2, splits="0", out=mkdtemp(), settings={"max_epochs": 3})
+    >>> result.count("done"), sorted(result.settings)[:3]
+    (2, ['dropout', 'feature_norm', 'learning_rate'])
     """
     if trials < 1 or workers < 1:
         raise HeterophilyError(f"trials and workers must be positive, got {trials} and {workers}")
     target = None if write is None else Path(write)
-    graph, names = search_splits(graph, splits)
+    shared, names = search_splits(as_graph(graph), splits)
     problem = make_problem(model, {}, settings or {})
     _check_target(problem, target)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     place = storage or folder / "study.journal"
-    plan = SearchPlan(problem, graph, names, trials, seed, place, folder, device, find_scoring(scoring))
+    plan = SearchPlan(problem, shared, names, trials, seed, place, folder, device, find_scoring(scoring))
     plan = start_study(plan, model, settings or {})
     if display is not None:
         display.start(trial_results(plan.study))

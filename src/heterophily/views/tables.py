@@ -38,11 +38,7 @@ WIDTH = 140  # columns of a text that is not for a terminal
 
 def number(entry: Entry) -> str:
     """Mean ± standard deviation, with the number of runs if some are missing, or OOM, time, error, or –."""
-    if entry.mean is None:
-        return entry.failure_label
-    spread = "" if entry.std is None else f" ± {entry.std:.{DIGITS}f}"
-    runs = f" ({entry.n}/{entry.planned})" if entry.partial else ""
-    return f"{entry.mean:.{DIGITS}f}{spread}{runs}"
+    return str(entry)
 
 
 def published_comparison(entry: Entry) -> str:

@@ -33,6 +33,38 @@ def write_report(
     return write_page(report_page(load_results(source, studies=studies, measure=measure)), out)
 
 
+def report(results: Path | str, out: Path | str, *, studies: Path | str | None = None, diagnose: bool = True) -> Path:
+    """Write a single HTML file that summarizes benchmark results and studies.
+
+    Parameters
+    ----------
+    results
+        Folder or file with records.
+    out
+        HTML file for the report, which needs no network.
+    studies
+        Folder written by `study`; by default the folder `studies` next to the records.
+    diagnose
+        Whether to diagnose the graphs that are available.
+
+    Returns
+    -------
+    The path of the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from heterophily import bench, report
+    >>> folder = Path(mkdtemp())
+    >>> fast = {"max_epochs": 3}
+    >>> _ = bench("gcn", "digits", splits="0", out=folder, settings=fast, engine="inline")
+    >>> report(folder, folder / "report.html", diagnose=False).name
+    'report.html'
+    """
+    return write_report(results, out, studies=studies, measure=diagnose)
+
+
 def report_page(results: Results) -> str:
     """The page of several methods on several datasets."""
     table = results.table
