@@ -54,9 +54,9 @@ class AblationOptions(TrainingOptions):
 
 def jobs(options: AblationOptions, graph: Graph) -> list[StudyJob]:
     # Variants with equal results share their runs.
-    found = find_method(options.model)
-    values, _ = merge_settings(found.name, graph.name, overrides=options.settings)
-    method = make_method(found, options.settings if isinstance(found, Method) else values)
+    base = find_method(options.model)
+    values, _ = merge_settings(base.name, graph.name, overrides=options.settings)
+    method = make_method(base, options.settings if isinstance(base, Method) else values)
     shared: dict[str, Method] = {}
     every: list[StudyJob] = []
     for variant, changed in (options.variants or variants_of(method)).items():
@@ -163,13 +163,13 @@ def _without_structure(full: Architecture) -> dict[str, Change]:
 
 def changes(rows: Rows) -> Rows:
     """Mean accuracy of each variant minus that of the full method, ours and the paper's."""
-    found: Rows = []
-    for (dataset, model, variant), own in group_rows(rows, "dataset", "model", "variant").items():
+    results: Rows = []
+    for (dataset, model, variant), group in group_rows(rows, "dataset", "model", "variant").items():
         full = filter_rows(rows, dataset=dataset, model=model, variant=FULL)
-        change, paper = (_difference(own, full, column) for column in ("test_accuracy", "paper"))
+        change, paper = (_difference(group, full, column) for column in ("test_accuracy", "paper"))
         if variant != FULL and change is not None:
-            found.append({"dataset": dataset, "model": model, "variant": variant, "change": change, "paper": paper})
-    return found
+            results.append({"dataset": dataset, "model": model, "variant": variant, "change": change, "paper": paper})
+    return results
 
 
 def _difference(rows: Rows, full: Rows, column: str) -> float | None:
@@ -179,8 +179,8 @@ def _difference(rows: Rows, full: Rows, column: str) -> float | None:
 
 def charts(tables: Tables) -> list[Chart]:
     """Return a chart per method: the change of accuracy without each part, and the paper's."""
-    found = (_chart(model, own) for (model,), own in group_rows(tables.get(NAME, []), "model").items())
-    return [chart for chart in found if chart.marks]
+    charts = (_chart(model, group) for (model,), group in group_rows(tables.get(NAME, []), "model").items())
+    return [chart for chart in charts if chart.marks]
 
 
 def _chart(model: str, rows: Rows) -> Chart:
@@ -206,23 +206,23 @@ def _chart(model: str, rows: Rows) -> Chart:
     )
 
 
-def tables(found: Tables) -> list[Table]:
+def tables(data: Tables) -> list[Table]:
     return [
         pivot_table(
-            own,
+            group,
             "dataset",
             "variant",
             comparison_with_spread,
             corner="dataset",
-            caption=f"`{model}`, ours / the paper's, {describe_splits(own)}:",
+            caption=f"`{model}`, ours / the paper's, {describe_splits(group)}:",
         )
-        for (model,), own in group_rows(found.get(NAME, []), "model").items()
+        for (model,), group in group_rows(data.get(NAME, []), "model").items()
     ]
 
 
-def findings(found: Tables) -> list[str]:
+def findings(data: Tables) -> list[str]:
     """Return how often the changes have the sign of the paper's, and how much they differ."""
-    known = [row for row in changes(found.get(NAME, [])) if row["paper"] is not None]
+    known = [row for row in changes(data.get(NAME, [])) if row["paper"] is not None]
     if not known:
         return []
     same = sum((row["change"] < 0) == (row["paper"] < 0) for row in known)
@@ -233,9 +233,9 @@ def findings(found: Tables) -> list[str]:
     ]
 
 
-def summary(found: Tables) -> list[str]:
+def summary(data: Tables) -> list[str]:
     lines = []
-    for row in changes(found.get(NAME, [])):
+    for row in changes(data.get(NAME, [])):
         paper = "" if row["paper"] is None else f", in the paper {row['paper']:+.2f}"
         name = f"{row['dataset']}, {row['model']} {row['variant']}"
         lines.append(f"{name}: {row['change']:+.2f} points{paper}")

@@ -173,8 +173,10 @@ def _training_labels(trained: Trained) -> tuple[Pattern, Tensor, int]:
 def charts(tables: Tables) -> list[Chart]:
     """Return a pair of matrices per dataset and method, and the traces of all datasets."""
     rows = tables.get(f"{NAME}-{MATRICES}", [])
-    matrices = [chart for own in group_rows(rows, "dataset", "model").values() for chart in _matrix_charts(own)]
-    return matrices + [_trace_chart(own) for own in group_rows(tables.get(f"{NAME}-{TRACE}", []), "dataset").values()]
+    matrices = [chart for group in group_rows(rows, "dataset", "model").values() for chart in _matrix_charts(group)]
+    return matrices + [
+        _trace_chart(group) for group in group_rows(tables.get(f"{NAME}-{TRACE}", []), "dataset").values()
+    ]
 
 
 def _matrix_charts(rows: Rows) -> list[Chart]:
@@ -214,39 +216,39 @@ def _trace_chart(rows: Rows) -> Chart:
     )
 
 
-def distances(found: Tables) -> Rows:
+def distances(data: Tables) -> Rows:
     """Return the mean distance at the start and at the end for each dataset and method."""
     shown: Rows = []
-    trace = filter_rows(found.get(f"{NAME}-{TRACE}", []), epoch=START)
-    for (dataset, model), own in group_rows(found.get(NAME, []), "dataset", "model").items():
+    trace = filter_rows(data.get(f"{NAME}-{TRACE}", []), epoch=START)
+    for (dataset, model), group in group_rows(data.get(NAME, []), "dataset", "model").items():
         start = mean_of(filter_rows(trace, dataset=dataset, model=model), "distance")
         row = {
             "dataset": dataset,
             "model": model,
-            "n_splits": len(own),
+            "n_splits": len(group),
             "start": start,
-            "end": mean_of(own, "distance"),
+            "end": mean_of(group, "distance"),
         }
         kinds = ("discriminability_observed", "discriminability_estimated")
-        shown.append(row | {kind: mean_of(own, kind) for kind in kinds})
+        shown.append(row | {kind: mean_of(group, kind) for kind in kinds})
     return shown
 
 
-def tables(found: Tables) -> list[Table]:
+def tables(data: Tables) -> list[Table]:
     columns = ("start", "end", "discriminability_observed", "discriminability_estimated")
     cells = [
         [row["dataset"], row["model"], str(row["n_splits"]), *(number_text(row[name], 3) for name in columns)]
-        for row in distances(found)
+        for row in distances(data)
     ]
     head = ["dataset", "method", "splits", "distance at the start", "at the end"]
     return [Table([*head, "discriminability of M", "of M̂"], cells)] if cells else []
 
 
-def summary(found: Tables) -> list[str]:
+def summary(data: Tables) -> list[str]:
     return [
         f"{row['dataset']}, {row['model']}: mean |M̂ − M| goes from {row['start']:.3f} before training "
         f"to {row['end']:.3f}"
-        for row in distances(found)
+        for row in distances(data)
     ]
 
 

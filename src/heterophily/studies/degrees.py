@@ -100,15 +100,15 @@ def in_paper(row: Row) -> float | None:
 
 def charts(tables: Tables) -> list[Chart]:
     """Return a chart per dataset with a line per method. The paper's lines are dashed."""
-    return [_chart(own) for own in group_rows(tables.get(NAME, []), "dataset").values()]
+    return [_chart(group) for group in group_rows(tables.get(NAME, []), "dataset").values()]
 
 
 def _chart(rows: Rows) -> Chart:
     groups, dataset = group_names(), rows[0]["dataset"]
     marks = [
         mark
-        for (model,), own in group_rows(rows, "model").items()
-        for mark in paired_marks("line", own, "group", groups, name=model, method=model)
+        for (model,), group in group_rows(rows, "model").items()
+        for mark in paired_marks("line", group, "group", groups, name=model, method=model)
     ]
     return Chart(
         "Accuracy by degree",
@@ -133,31 +133,33 @@ def _degree_ranges(rows: Rows) -> str:
     return f"Fifths of the test nodes, with degrees {', '.join(ranges)}." if ranges else ""
 
 
-def tables(found: Tables) -> list[Table]:
+def tables(data: Tables) -> list[Table]:
     return [
         pivot_table(
-            own,
+            group,
             "model",
             "group",
             published_comparison,
             corner="nodes by degree, %",
             columns=group_names(),
-            caption=f"{dataset}, ours / the paper's, {describe_splits(own)}:",
+            caption=f"{dataset}, ours / the paper's, {describe_splits(group)}:",
         )
-        for (dataset,), own in group_rows(found.get(NAME, []), "dataset").items()
+        for (dataset,), group in group_rows(data.get(NAME, []), "dataset").items()
     ]
 
 
-def findings(found: Tables) -> list[str]:
+def findings(data: Tables) -> list[str]:
     """Return which method is best among the nodes of lowest degree, here and in the paper."""
-    every = filter_rows(found.get(NAME, []), group=group_names()[0])
+    every = filter_rows(data.get(NAME, []), group=group_names()[0])
     known = group_rows((row for row in every if row["paper"] is not None), "dataset")
-    best = [f"{name}: {_best(own, 'test_accuracy')} (paper: {_best(own, 'paper')})" for (name,), own in known.items()]
+    best = [
+        f"{name}: {_best(group, 'test_accuracy')} (paper: {_best(group, 'paper')})" for (name,), group in known.items()
+    ]
     return [f"Best on the fifth of lowest degree: {'; '.join(best)}."] if best else []
 
 
 def _best(rows: Rows, column: str) -> str:
-    means = {model: mean_of(own, column) or 0.0 for (model,), own in group_rows(rows, "model").items()}
+    means = {model: mean_of(group, column) or 0.0 for (model,), group in group_rows(rows, "model").items()}
     return max(means, key=means.__getitem__)
 
 

@@ -183,7 +183,7 @@ def _context(network: Network) -> Context:
 def charts(tables: Tables) -> list[Chart]:
     """Return per dataset the observed matrix and the one that each method desires."""
     datasets = group_rows(tables.get(f"{NAME}-{MATRICES}", []), "dataset")
-    return [chart for own in datasets.values() for chart in _charts(own)]
+    return [chart for group in datasets.values() for chart in _charts(group)]
 
 
 def _charts(rows: Rows) -> list[Chart]:
@@ -220,37 +220,38 @@ def _panel(title: str, matrix: FloatArray) -> str:
     return f"{title}\ndiscriminability {discriminability(torch.from_numpy(matrix)):.2f}"
 
 
-def discriminabilities(found: Tables) -> list[tuple[str, str, float, float]]:
+def discriminabilities(data: Tables) -> list[tuple[str, str, float, float]]:
     """Return dataset, method, and the mean discriminability of the observed and the desired matrix."""
-    groups = group_rows(found.get(NAME, []), "dataset", "model")
+    groups = group_rows(data.get(NAME, []), "dataset", "model")
     observed, desired = (
-        [mean_of(own, f"discriminability_{kind}") or 0.0 for own in groups.values()] for kind in ("observed", "desired")
+        [mean_of(group, f"discriminability_{kind}") or 0.0 for group in groups.values()]
+        for kind in ("observed", "desired")
     )
     return [(dataset, model, o, d) for (dataset, model), o, d in zip(groups, observed, desired, strict=True)]
 
 
-def tables(found: Tables) -> list[Table]:
+def tables(data: Tables) -> list[Table]:
     cells = [
         [dataset, model, number_text(before, 3), number_text(after, 3)]
-        for dataset, model, before, after in discriminabilities(found)
+        for dataset, model, before, after in discriminabilities(data)
     ]
     return [Table(["dataset", "method", "observed", "desired"], cells)] if cells else []
 
 
-def findings(found: Tables) -> list[str]:
+def findings(data: Tables) -> list[str]:
     """Return how often the desired matrix is more discriminable."""
-    cells = discriminabilities(found)
+    cells = discriminabilities(data)
     if not cells:
         return []
     raised = sum(after > before for *_, before, after in cells)
-    count = f"in {raised} of {len(cells)} cells, {describe_splits(found[NAME])}"
+    count = f"in {raised} of {len(cells)} cells, {describe_splits(data[NAME])}"
     return [f"The desired matrix is more discriminable than the observed one {count}."]
 
 
-def summary(found: Tables) -> list[str]:
+def summary(data: Tables) -> list[str]:
     return [
         f"{dataset}, {model}: discriminability {before:.3f} → {after:.3f}"
-        for dataset, model, before, after in discriminabilities(found)
+        for dataset, model, before, after in discriminabilities(data)
     ]
 
 

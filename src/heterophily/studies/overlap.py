@@ -132,8 +132,8 @@ def _histogram(graph: Graph, hoods: Tensor, nodes: Tensor, pair: tuple[int, int]
     edges = np.linspace(low, high + 1e-9, N_BINS + 1)
     rows: Rows = []
     for k in pair:
-        own = positions(graph, hoods, pair)[nodes[graph.labels[nodes] == k]].clip(low, high)
-        counts, _ = np.histogram(own, edges)
+        group = positions(graph, hoods, pair)[nodes[graph.labels[nodes] == k]].clip(low, high)
+        counts, _ = np.histogram(group, edges)
         shares = counts / max(1, counts.sum())
         rows += [
             {"node_class": names[k], "low": edges[i], "high": edges[i + 1], "share": shares[i]} for i in range(N_BINS)
@@ -152,10 +152,10 @@ def positions(graph: Graph, hoods: Tensor, pair: tuple[int, int]) -> FloatArray:
 
 def charts(tables: Tables) -> list[Chart]:
     """Return per dataset two classes at low and at high degree, and the overlap of all pairs by degree."""
-    found, bars = [], tables.get(f"{NAME}-{HISTOGRAM}", [])
-    for (dataset,), own in group_rows(tables.get(NAME, []), "dataset").items():
-        found += [*_histogram_charts(own, filter_rows(bars, dataset=dataset)), _overlap_chart(own)]
-    return found
+    charts, bars = [], tables.get(f"{NAME}-{HISTOGRAM}", [])
+    for (dataset,), group in group_rows(tables.get(NAME, []), "dataset").items():
+        charts += [*_histogram_charts(group, filter_rows(bars, dataset=dataset)), _overlap_chart(group)]
+    return charts
 
 
 def _histogram_charts(rows: Rows, bars: Rows) -> list[Chart]:
@@ -173,9 +173,9 @@ def _histogram_chart(facts: Row, bars: Rows, peak: float) -> Chart:
     degrees = f"degree {low}" if low == high else f"degree {low} to {high}"
     classes, marks = unique_values(bars, "node_class"), []
     for number, name in enumerate(classes):
-        own = filter_rows(bars, node_class=name)
-        edges = [*(row["low"] for row in own), own[-1]["high"]]
-        shares = [100 * row["share"] for row in own]
+        group = filter_rows(bars, node_class=name)
+        edges = [*(row["low"] for row in group), group[-1]["high"]]
+        shares = [100 * row["share"] for row in group]
         line = Mark("line", edges, [*shares, 0.0], name=f"class {name}", color=number, width=1.0)
         marks.append(replace(line, steps=True, fill=True, points=False))
     return Chart(
@@ -196,13 +196,13 @@ def _overlap_chart(rows: Rows) -> Chart:
         Mark(
             "line",
             groups,
-            means_by(own, "group", groups, "overlap"),
+            means_by(group, "group", groups, "overlap"),
             name="one pair",
             color="quiet",
             points=False,
             width=0.6,
         )
-        for own in group_rows(rows, "class_a", "class_b").values()
+        for group in group_rows(rows, "class_a", "class_b").values()
     ]
     means = means_by(rows, "group", groups, "overlap")
     marks.append(Mark("line", groups, means, name="mean of all pairs", width=1.8))
@@ -220,8 +220,8 @@ def _overlap_chart(rows: Rows) -> Chart:
     )
 
 
-def tables(found: Tables) -> list[Table]:
-    every = found.get(NAME, [])
+def tables(data: Tables) -> list[Table]:
+    every = data.get(NAME, [])
     return [pivot_table(every, "dataset", "group", _mean_text, corner="dataset")] if every else []
 
 
@@ -229,10 +229,10 @@ def _mean_text(rows: Rows) -> str:
     return number_text(mean_of(rows, "overlap"), 2)
 
 
-def summary(found: Tables) -> list[str]:
+def summary(data: Tables) -> list[str]:
     return [
         f"{dataset}: mean overlap {first}; by degree, lowest first: {', '.join(others)}"
-        for table in tables(found)
+        for table in tables(data)
         for dataset, first, *others in table.rows
     ]
 

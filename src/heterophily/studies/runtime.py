@@ -68,7 +68,7 @@ def jobs(options: RuntimeOptions, graph: Graph) -> list[StudyJob]:
     n_epochs = options.epochs + WARM_UP
     usable = graph.splits or random_splits(graph, count=1)
     measured = graph.replace(splits=dict(list(usable.items())[:1]))
-    found = []
+    jobs = []
     for model in options.models:
         name = find_method(model).name
         values, origin = merge_settings(name, graph.name, overrides=options.settings)
@@ -83,8 +83,8 @@ def jobs(options: RuntimeOptions, graph: Graph) -> list[StudyJob]:
         )
         table = SCALING if graph.name.endswith(SCALING_SUFFIX) else NAME
         sizes = {"n_nodes": graph.n_nodes, "n_edges": graph.symmetric.n_entries}
-        found.append(StudyJob(job, table, {"dataset": graph.name, "model": name, **sizes}))
-    return found
+        jobs.append(StudyJob(job, table, {"dataset": graph.name, "model": name, **sizes}))
+    return jobs
 
 
 class RuntimeMeasure:
@@ -166,14 +166,14 @@ def in_paper(model: str, dataset: str) -> float | None:
 
 def exponents(rows: Rows) -> Rows:
     """Per method the exponents b of time and memory in y = c Eᵇ, by least squares on logarithms."""
-    found: Rows = []
+    results: Rows = []
     for (model,), cells in group_rows(rows, "model").items():
-        own = [row for row in cells if row["milliseconds"]]
-        row: Row = {"model": model, "n_sizes": len(own)}
+        group = [row for row in cells if row["milliseconds"]]
+        row: Row = {"model": model, "n_sizes": len(group)}
         for name, column in (("time", "median_milliseconds"), ("memory", "training_mb")):
-            row[name] = exponent([r["n_edges"] for r in own], [r[column] for r in own])
-        found.append(row)
-    return found
+            row[name] = exponent([r["n_edges"] for r in group], [r[column] for r in group])
+        results.append(row)
+    return results
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
@@ -193,8 +193,8 @@ def charts(tables: Tables) -> list[Chart]:
     """Return time per epoch and peak memory of methods × datasets, and how they scale with edges."""
     rows = tables.get(NAME, [])
     columns = (("Milliseconds per epoch", "milliseconds"), ("Peak memory, MB", "peak_mb"))
-    found = (_map(title, rows, column) for title, column in columns)
-    maps = [chart for chart in found if chart is not None]
+    candidates = (_map(title, rows, column) for title, column in columns)
+    maps = [chart for chart in candidates if chart is not None]
     return maps + _scaling_charts(tables.get(SCALING, []))
 
 
@@ -217,20 +217,20 @@ def _scaling_charts(rows: Rows) -> list[Chart]:
         ("Scaling of time", "milliseconds per epoch", "median_milliseconds", "time"),
         ("Scaling of memory", "memory of training, MB", "training_mb", "memory"),
     )
-    found = []
+    charts = []
     for title, name, column, law in columns:
         marks = [mark for row in laws if (mark := _line(rows, row, column, law)) is not None]
         if marks:
             caption = "Synthetic graphs of growing size, with the exponent b of c Eᵇ."
             x, y = Axis("stored edges E", log=True), Axis(name, log=True)
-            found.append(Chart(title, marks, x, y, caption=caption, file=SCALING))
-    return found
+            charts.append(Chart(title, marks, x, y, caption=caption, file=SCALING))
+    return charts
 
 
 def _line(rows: Rows, law: Row, column: str, name: str) -> Mark | None:
     model, exponent = law["model"], law[name]
-    own = sorted(filter_rows(rows, model=model), key=lambda row: row["n_edges"])
-    points = [(row["n_edges"], row[column]) for row in own if row[column]]
+    group = sorted(filter_rows(rows, model=model), key=lambda row: row["n_edges"])
+    points = [(row["n_edges"], row[column]) for row in group if row[column]]
     if not points:
         return None
     x, y = zip(*points, strict=True)
@@ -238,9 +238,9 @@ def _line(rows: Rows, law: Row, column: str, name: str) -> Mark | None:
     return Mark("line", x, y, name=title, method=model)
 
 
-def tables(found: Tables) -> list[Table]:
+def tables(data: Tables) -> list[Table]:
     """Return the times of all methods and datasets, and the exponents of the scaling law."""
-    every, shown = found.get(NAME, []), []
+    every, shown = data.get(NAME, []), []
     if every:
         device = " and ".join(str(name) for name in unique_values(every, "device") if name)
         threads = " or ".join(str(count) for count in unique_values(every, "threads") if count)
@@ -249,7 +249,7 @@ def tables(found: Tables) -> list[Table]:
         shown.append(pivot_table(every, "model", "dataset", _cell, corner="method", caption=caption))
     laws = [
         [row["model"], str(row["n_sizes"]), number_text(row["time"]), number_text(row["memory"])]
-        for row in exponents(found.get(SCALING, []))
+        for row in exponents(data.get(SCALING, []))
     ]
     caption = "Exponents b of time and memory ~ Eᵇ over E stored edges of random graphs:"
     return [*shown, Table(["method", "sizes", "time", "memory"], laws, caption)] if laws else shown
@@ -265,9 +265,9 @@ def _cell(rows: Rows) -> str:
     return f"{times}, {number_text(row['peak_mb'], 0)} MB"
 
 
-def summary(found: Tables) -> list[str]:
+def summary(data: Tables) -> list[str]:
     lines = []
-    for row in exponents(found.get(SCALING, [])):
+    for row in exponents(data.get(SCALING, [])):
         laws = [f"{key} ~ E^{row[key]:.2f}" for key in ("time", "memory") if row[key] is not None]
         lines.append(f"{row['model']}: {', '.join(laws) or 'too few sizes to fit an exponent'}")
     return lines

@@ -125,12 +125,12 @@ def make_graph_jobs(
     base: Graph, graphs: Mapping[Kind, Graph], options: SyntheticOptions, *, column: str
 ) -> list[StudyJob]:
     """Return the runs on synthetic graphs. Methods that use no edges have the same run on all graphs."""
-    found: list[StudyJob] = []
+    jobs: list[StudyJob] = []
     for (homophily, kind, degree), graph in graphs.items():
         facts = {"homophily": homophily, column: kind, "degree": degree, **_measured(graph)}
         for model in options.models:
             tuned_as = find_method(model).name, base.name
-            found += make_jobs(
+            jobs += make_jobs(
                 graph if uses_edges(model, base.name) else without_edges(graph, base),
                 model,
                 options,
@@ -143,14 +143,14 @@ def make_graph_jobs(
                     **facts,
                 },
             )
-    return found
+    return jobs
 
 
 def uses_edges(model: Model, dataset: str) -> bool:
     """Return whether a method uses the edges of a graph."""
-    found = find_method(model)
-    values = {} if isinstance(found, Method) else tuned(found.name, dataset)
-    used = make_method(found, values).architecture()
+    base = find_method(model)
+    values = {} if isinstance(base, Method) else tuned(base.name, dataset)
+    used = make_method(base, values).architecture()
     ego = all(isinstance(channel.neighborhood, Ego) for channel in used.channels)
     return not ego or used.encoder.uses_structure or bool(used.states)
 
@@ -187,12 +187,12 @@ def in_paper(row: Row) -> float | None:
 
 def charts(tables: Tables) -> list[Chart]:
     """Return a chart per base and degree, with a line per method and kind over homophily."""
-    found = [
-        _chart(own, dataset, degree)
-        for (dataset,), own in group_rows(tables.get(NAME, []), "dataset").items()
-        for degree in sorted(unique_values(own, "degree"), reverse=True)
+    charts = [
+        _chart(group, dataset, degree)
+        for (dataset,), group in group_rows(tables.get(NAME, []), "dataset").items()
+        for degree in sorted(unique_values(group, "degree"), reverse=True)
     ]
-    return found + _sweep_charts(tables.get(SWEEP, []))
+    return charts + _sweep_charts(tables.get(SWEEP, []))
 
 
 def _chart(rows: Rows, dataset: str, degree: float) -> Chart:
@@ -217,20 +217,20 @@ def _chart(rows: Rows, dataset: str, degree: float) -> Chart:
 
 def _lines(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Methods with each kind of pattern, or without it if the edges make no difference."""
-    found = []
-    for (model,), own in group_rows(rows, "model").items():
-        blind = len(unique_values(own, "run")) == len(unique_values(own, "split"))
-        found += [(model, kind) for kind in ([""] if blind else unique_values(own, "pattern"))]
-    return found
+    pairs = []
+    for (model,), group in group_rows(rows, "model").items():
+        blind = len(unique_values(group, "run")) == len(unique_values(group, "split"))
+        pairs += [(model, kind) for kind in ([""] if blind else unique_values(group, "pattern"))]
+    return pairs
 
 
 def _sweep_charts(rows: Rows) -> list[Chart]:
     """Heat maps of accuracy per method and degree, and accuracy against discriminability."""
     return [
         chart
-        for own in group_rows(rows, "dataset").values()
-        for model in unique_values(own, "model")
-        for chart in _sweep(own, model)
+        for group in group_rows(rows, "dataset").values()
+        for model in unique_values(group, "model")
+        for chart in _sweep(group, model)
     ]
 
 
@@ -238,9 +238,9 @@ def _sweep(rows: Rows, model: str) -> list[Chart]:
     """The charts of one method; all charts of a base have the same limits."""
     scores = [row["test_accuracy"] for row in rows]
     limits = (min(scores), max(scores))
-    own = filter_rows(rows, model=model)
-    maps = [_map(filter_rows(own, degree=degree), limits) for degree in sorted(unique_values(own, "degree"))]
-    return [*maps, _scatter(own, limits)]
+    group = filter_rows(rows, model=model)
+    maps = [_map(filter_rows(group, degree=degree), limits) for degree in sorted(unique_values(group, "degree"))]
+    return [*maps, _scatter(group, limits)]
 
 
 def _map(rows: Rows, limits: tuple[float, float]) -> Chart:
@@ -267,9 +267,9 @@ def _map(rows: Rows, limits: tuple[float, float]) -> Chart:
 def _scatter(rows: Rows, limits: tuple[float, float]) -> Chart:
     marks = []
     for number, degree in enumerate(sorted(unique_values(rows, "degree"))):
-        own = filter_rows(rows, degree=degree)
-        variants = unique_values(own, "variant")
-        x, y = (means_by(own, "variant", variants, c) for c in ("discriminability", "test_accuracy"))
+        group = filter_rows(rows, degree=degree)
+        variants = unique_values(group, "variant")
+        x, y = (means_by(group, "variant", variants, c) for c in ("discriminability", "test_accuracy"))
         marks.append(Mark("point", x, y, name=f"degree {degree:g}", color=number))
     model, dataset = rows[0]["model"], rows[0]["dataset"]
     return Chart(
@@ -282,24 +282,24 @@ def _scatter(rows: Rows, limits: tuple[float, float]) -> Chart:
     )
 
 
-def tables(found: Tables) -> list[Table]:
+def tables(data: Tables) -> list[Table]:
     return [
         pivot_table(
-            own,
+            group,
             "variant",
             "model",
             comparison_with_spread,
             corner="graph",
-            caption=f"Nodes of {dataset}, ours / the paper's, {describe_splits(own)}:",
+            caption=f"Nodes of {dataset}, ours / the paper's, {describe_splits(group)}:",
         )
-        for (dataset,), own in group_rows(found.get(NAME, []), "dataset").items()
+        for (dataset,), group in group_rows(data.get(NAME, []), "dataset").items()
     ]
 
 
-def findings(found: Tables) -> list[str]:
+def findings(data: Tables) -> list[str]:
     """Return on how many graphs GCN is worse than MLP, here and in the paper."""
-    datasets = group_rows(found.get(NAME, []), "dataset").values()
-    return [_comparison(own) for own in datasets if set(METHODS) <= set(unique_values(own, "model"))]
+    datasets = group_rows(data.get(NAME, []), "dataset").values()
+    return [_comparison(group) for group in datasets if set(METHODS) <= set(unique_values(group, "model"))]
 
 
 def _comparison(rows: Rows) -> str:

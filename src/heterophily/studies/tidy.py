@@ -102,7 +102,7 @@ def group_rows(rows: Iterable[Row], *columns: str) -> dict[tuple[str, ...], Rows
         return {(): known}
     first, *others = columns
     groups = {value: filter_rows(known, **{first: value}) for value in unique_values(known, first)}
-    return {(value, *key): own for value in groups for key, own in group_rows(groups[value], *others).items()}
+    return {(value, *key): group for value in groups for key, group in group_rows(groups[value], *others).items()}
 
 
 def mean_of(rows: Iterable[Row], name: str) -> float | None:
@@ -137,8 +137,8 @@ def pivot_table(
     known = list(rows)
     names = columns or unique_values(known, across)
     body = [
-        [value, *(cell(filter_rows(own, **{across: name})) for name in names)]
-        for (value,), own in group_rows(known, down).items()
+        [value, *(cell(filter_rows(group, **{across: name})) for name in names)]
+        for (value,), group in group_rows(known, down).items()
     ]
     return Table([corner, *names], body, caption)
 
