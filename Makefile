@@ -11,11 +11,12 @@ LOWEST := .venv-lowest
 LOWEST_TESTS ?= tests/core tests/data tests/htmp tests/training
 TORCH_INDEX ?=
 
-.PHONY: help demo test lint types install browser lowest clean
+.PHONY: help demo test lint types install browser lowest fuzz clean
 help:
 	@echo "make demo    diagnose a bundled graph, compare five methods on it, and write a report"
 	@echo "make test    run the linter, the type checker, and the tests, as continuous integration does"
 	@echo "make lowest  run tests with the lowest supported versions of all dependencies"
+	@echo "make fuzz    try 10,000 damaged inputs; SEED=1 selects other ones"
 	@echo "make clean   remove .venv, the demo, and caches"
 
 install: $(VENV)/.installed
@@ -57,6 +58,11 @@ lowest:
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check $(addprefix --extra-index-url ,$(TORCH_INDEX)) \
 		-c $(LOWEST)/constraints.txt -e '.[knn,pyg,report,search,tables]' hypothesis pandas polars pytest
 	$(LOWEST)/bin/python -m pytest -q -W default $(LOWEST_TESTS)
+
+SEED ?= 0
+
+fuzz: install
+	$(BIN)/python -m tests.robustness.fuzz --cases 10000 --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) $(LOWEST) demo .mypy_cache .ruff_cache .pytest_cache .coverage

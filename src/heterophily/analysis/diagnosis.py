@@ -28,7 +28,7 @@ from heterophily.core.compatibility import (
     similarity,
 )
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Graph, check_graph_type
 from heterophily.core.homophily import Homophily, measure_homophily
 from heterophily.core.sparse import Matrix
 from heterophily.core.types import FloatArray, JsonObject
@@ -233,6 +233,7 @@ def diagnose(graph: Graph, *, sample: int = MAX_PROBED_NODES, progress: bool = F
     array([[0., 1.],
            [1., 0.]])
     """
+    check_graph_type(graph)
     _check_labels(graph)
     adjacency, labels, k = graph.symmetric, graph.labels, graph.n_classes
     matrix = observed_compatibility(adjacency, labels, k)

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import MAX_SEED, Settings, TableOptions, parse_names, parse_settings, with_options
+from heterophily.commands.options import Settings, TableOptions, parse_names, parse_settings, with_options
+from heterophily.core.arguments import MAX_SEED
 from heterophily.core.errors import HeterophilyError
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS
 

@@ -9,7 +9,6 @@ import typer
 from typer import Argument, Option
 
 from heterophily.commands.options import (
-    MAX_SEED,
     Device,
     Json,
     Nodes,
@@ -25,6 +24,7 @@ from heterophily.commands.options import (
     print_json,
     with_options,
 )
+from heterophily.core.arguments import MAX_SEED
 from heterophily.core.errors import HeterophilyError
 from heterophily.training.scoring import SCORINGS
 

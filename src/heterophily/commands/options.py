@@ -32,7 +32,6 @@ TABLE_OPTIONS = {
     "label_bins": "--label-bins",
     "positions": "--positions",
 }
-MAX_SEED = 2**32 - 1 - 2**20  # NumPy accepts seeds below 2^32, and split i uses the seed plus i
 # Parameters of commands and classifiers, which --set does not change.
 NO_SETTINGS = {
     *("batch_size", "checkpoint", "class_weight", "device", "display", "graph", "model", "neighbors", "origin", "out"),

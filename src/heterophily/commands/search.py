@@ -7,15 +7,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import (
-    MAX_SEED,
-    Nodes,
-    Source,
-    TableOptions,
-    parse_names,
-    parse_settings,
-    with_options,
-)
+from heterophily.commands.options import Nodes, Source, TableOptions, parse_names, parse_settings, with_options
+from heterophily.core.arguments import MAX_SEED
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS, find_scoring
 
 app = typer.Typer()

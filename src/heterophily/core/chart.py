@@ -70,6 +70,10 @@ class Mark:
     log: bool = False  # scale of the colors
     scale: str = ""  # title of the color scale; empty for no scale
 
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.x) for row in self.values):
+            raise ValueError(f"each row of a heat map must have {len(self.x)} values")
+
     @property
     def key(self) -> str:
         """What marks that belong together share: ours and the paper's numbers of a series."""

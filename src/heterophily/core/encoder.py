@@ -13,6 +13,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from typing_extensions import override
 
+from heterophily.core.arguments import check_names
 from heterophily.core.columns import Frame, as_arrow, as_text, infer_type, is_text
 from heterophily.core.encodings import ENCODINGS, Encoding, Numeric
 from heterophily.core.errors import HeterophilyError
@@ -133,6 +134,8 @@ class FeatureEncoder(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, table: Frame, y: object = None) -> "FeatureEncoder":
         """Infer the types of all columns and learn their encodings. Labels `y` are not used."""
+        for name in ("ignore", "categorical", "numeric"):
+            check_names(name, getattr(self, name))
         arrow = as_arrow(table)
         types = {
             **dict.fromkeys(self.categorical, "category"),

@@ -1,5 +1,6 @@
 """Errors and warnings for problems that the user can fix."""
 
+import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -24,13 +25,14 @@ class HeterophilyWarning(UserWarning):
     """Warning about a problem that does not stop the computation."""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> HeterophilyError:
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> HeterophilyError:
     """Create the error for an unknown name: `unknown dataset "cora2"; did you mean "cora"?`."""
     names = sorted(known)
-    close = get_close_matches(name, names, n=1)
+    close = get_close_matches(name, names, n=1) if isinstance(name, str) else []
+    text = f'"{name[:200]}"' if isinstance(name, str) else " ".join(reprlib.repr(name).split())
     options = ", ".join(names)
     hint = f'did you mean "{close[0]}"?' if close else f"available: {options or 'none'}"
-    return HeterophilyError(f'unknown {kind} "{name}"; {hint}')
+    return HeterophilyError(f"unknown {kind} {text}; {hint}")
 
 
 def check_option(name: str, value: str, options: Iterable[str]) -> None:

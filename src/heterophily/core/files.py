@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from heterophily.core.arguments import PATH, check_argument
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.extras import require
@@ -48,6 +49,7 @@ def read_graph(
     path: PathLike, *, nodes: PathLike | None = None, roles: Roles | None = None, encoder: FeatureEncoder | None = None
 ) -> Graph:
     """Read a graph from a folder of tables, from tables, or from an npz, GraphML, or safetensors file."""
+    check_argument("path", path, PATH)
     source = Path(path)
     if not source.exists():
         raise HeterophilyError(f"there is no file or folder at {source}; check the path")
@@ -172,6 +174,7 @@ def load_graph(path: PathLike, *, mmap: bool = False) -> Graph:
     The file is mapped into memory in either case. With `mmap`, features are not validated, so a page
     of them is read only when a batch needs it, and the graph may be larger than memory.
     """
+    check_argument("path", path, PATH)
     try:
         with safe_open(path, framework="pt") as file:
             text = (file.metadata() or {}).get("graph", "{}")
@@ -242,6 +245,7 @@ def _features(tensors: dict[str, Tensor], n_features: int) -> Tensor | Matrix:
 
 def write_atomically(path: PathLike, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary path next to `path`, then rename it: no reader sees a partial file."""
+    check_argument("path", path, PATH)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heterophily.core.arguments import INTEGER, TEXT, check_argument, check_names
 from heterophily.core.columns import Frame, as_arrow, as_numbers, as_text
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning, unknown_name
@@ -51,6 +52,14 @@ class Roles:
     categorical: Sequence[str] = ()
     numeric: Sequence[str] = ()
     label_bins: int | None = None
+
+    def check(self) -> None:
+        """Raise an error for a role of the wrong type."""
+        for name in ("source", "target", "weight", "id", "label", "split"):
+            check_argument(name, getattr(self, name), TEXT, optional=True)
+        for name in ("ignore", "categorical", "numeric"):
+            check_names(name, getattr(self, name))
+        check_argument("label_bins", self.label_bins, INTEGER, optional=True)
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,7 @@ def graph_from_frames(
     require("reading tables", "pyarrow", "narwhals")
     import pyarrow as pa
 
+    roles.check()
     saved = {} if encoder is None else encoder.roles_
     edge_table = Table(as_arrow(edges), table_names[1], saved)
     ends = _find_ends(edge_table, roles)

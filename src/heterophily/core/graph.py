@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import torch
 from torch import Tensor
 
+from heterophily.core.arguments import TEXT, check_argument, check_integer, check_sequence, short_text
 from heterophily.core.constructors import Constructors
-from heterophily.core.errors import unknown_name
+from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.sparse import Matrix, Pattern
-from heterophily.core.split import PARTS, Split, as_split
+from heterophily.core.split import PARTS, Split, as_splits
 from heterophily.core.types import PathLike
 from heterophily.core.validation import (
     ArrayInput,
@@ -144,6 +145,9 @@ class Graph(Constructors):
         >>> graph.n_features, graph.split("mine").val
         (1, tensor([1]))
         """
+        check_integer("n_nodes", n_nodes, low=0, optional=True)
+        check_integer("n_classes", n_classes, low=0, optional=True)
+        check_argument("name", name, TEXT)
         pairs = edge_array(edges)
         x = None if features is None else feature_matrix(features)
         y = None if labels is None else label_vector(labels)
@@ -157,10 +161,10 @@ class Graph(Constructors):
             features=torch.zeros(n, 0) if x is None else x,
             labels=y,
             n_classes=count_classes(y) if n_classes is None else n_classes,
-            splits={key: as_split(value) for key, value in (splits or {}).items()},
+            splits=as_splits(splits),
             name=name,
-            node_ids=None if node_ids is None else tuple(map(str, node_ids)),
-            class_names=None if class_names is None else tuple(map(str, class_names)),
+            node_ids=_as_names("node_ids", node_ids),
+            class_names=_as_names("class_names", class_names),
         )
 
     @property
@@ -255,7 +259,7 @@ class Graph(Constructors):
 
     def split(self, name: str) -> Split:
         """Return the split of this name."""
-        if name not in self.splits:
+        if not isinstance(name, str) or name not in self.splits:
             raise unknown_name(f"split of {self.name}", name, self.splits)
         return self.splits[name]
 
@@ -312,6 +316,19 @@ class Graph(Constructors):
         from heterophily.core.files import save_graph
 
         return save_graph(self, path)
+
+
+def check_graph_type(graph: object) -> None:
+    """Raise an error unless an argument is a graph of this library."""
+    if not isinstance(graph, Graph):
+        raise HeterophilyError(f"expected a Graph, got {short_text(graph)}; create one with Graph.from_edges")
+
+
+def _as_names(name: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
+    if values is None:
+        return None
+    check_sequence(name, values)
+    return tuple(map(str, values))
 
 
 def _sha256(header: str, arrays: Sequence[Tensor]) -> str:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from heterophily.core.arguments import short_text
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.extras import require
 from heterophily.core.graph import PARTS, Graph
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 def from_pyg(data: "Data", *, name: str = "graph") -> Graph:
     """Convert a PyTorch Geometric `Data`. Masks of shape (N, S) become S splits."""
+    if not hasattr(data, "edge_index") or not hasattr(data, "get"):
+        raise HeterophilyError(f"expected a Data of PyTorch Geometric, got {short_text(data)}")
     if data.edge_index is None:
         raise HeterophilyError("the PyG Data has no edge_index; set data.edge_index, (2, E)")
     edges = data.edge_index if isinstance(data.edge_index, Tensor) else torch.stack(data.edge_index)
@@ -96,6 +99,8 @@ def from_networkx(graph: "nx.Graph[Hashable]", *, label: str = "label", weight: 
     """Convert a NetworkX graph. Without vectors `x`, all numeric attributes are features, sorted by name."""
     from heterophily.core.labels import encode_classes
 
+    if not hasattr(graph, "adj") or not hasattr(graph, "is_directed"):
+        raise HeterophilyError(f"expected a NetworkX graph, got {short_text(graph)}")
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
     edges = [(number[u], number[v], w) for u, v, w in graph.edges(data=weight or "", default=1)]
@@ -157,6 +162,8 @@ def to_networkx(graph: Graph) -> "nx.DiGraph[Hashable]":
 
 def from_scipy(adjacency: SparseInput, features: FeatureInput = None, *, labels: LabelInput = None) -> Graph:
     """Convert a square SciPy matrix. Its nonzero entries become edges with these weights."""
+    if not sp.issparse(adjacency):
+        raise HeterophilyError(f"expected a SciPy sparse matrix, got {short_text(adjacency)}")
     entries = sp.coo_array(cast("sp.csr_array", adjacency))
     if entries.shape[0] != entries.shape[1]:
         raise HeterophilyError(f"an adjacency matrix must be square, got {entries.shape}")

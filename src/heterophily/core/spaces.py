@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
 
+from heterophily.core.arguments import short_text
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.types import Value
 
@@ -116,7 +117,7 @@ class SettingInfo:
             value = tuple(value)
         if not any(_accepts(each, value) for each in self.types):
             expected = " or ".join(_describe(each) for each in self.types)
-            raise HeterophilyError(f"{self.name} must be {expected}, got {value!r}")
+            raise HeterophilyError(f"{self.name} must be {expected}, got {short_text(value)}")
         if isinstance(value, int | float) and not isinstance(value, bool):
             for bounds in self.bounds:
                 if error := bounds.error(value):
@@ -127,7 +128,7 @@ class SettingInfo:
 
 def _accepts(expected: object, value: object) -> bool:
     if get_origin(expected) is Literal:
-        return any(value == each and type(value) is type(each) for each in get_args(expected))
+        return any(type(value) is type(each) and value == each for each in get_args(expected))
     if get_origin(expected) is tuple:
         item = get_args(expected)[0]
         return isinstance(value, tuple) and all(_accepts(item, each) for each in value)

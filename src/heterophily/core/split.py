@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heterophily.core.arguments import short_text
+from heterophily.core.errors import HeterophilyError
 from heterophily.core.types import Array
 from heterophily.core.validation import ArrayInput, node_numbers
 
@@ -59,7 +61,20 @@ class Split:
 
 def as_split(value: Split | Sequence[ArrayInput]) -> Split:
     """Return a split, given one or its nodes for train, val, and test."""
-    return value if isinstance(value, Split) else Split.from_nodes(*value)
+    if isinstance(value, Split):
+        return value
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or not 1 <= len(value) <= len(PARTS):
+        raise HeterophilyError(
+            f"a split must be a Split, or a list of nodes for each of {', '.join(PARTS)}, got {short_text(value)}"
+        )
+    return Split.from_nodes(*value)
+
+
+def as_splits(values: Mapping[str, Split | Sequence[ArrayInput]] | None) -> dict[str, Split]:
+    """Return splits by name, given a dictionary of them."""
+    if not isinstance(values, Mapping | None):
+        raise HeterophilyError(f"splits must be a dictionary of splits by name, got {short_text(values)}")
+    return {str(name): as_split(value) for name, value in (values or {}).items()}
 
 
 def splits_from_masks(arrays: Mapping[str, Array], *, origin: str = "given") -> dict[str, Split]:
@@ -70,6 +85,12 @@ def splits_from_masks(arrays: Mapping[str, Array], *, origin: str = "given") -> 
         return {}
     # A single mask, for example of a fixed test set, applies to all splits.
     count = len(masks["train"])
+    for part, mask in masks.items():
+        if mask.ndim > 2 or len(mask) not in (1, count):
+            raise HeterophilyError(
+                f"masks must be (S, N) or (N,) with the same number of splits S, got {part} with shape {mask.shape} "
+                f"and train with {count} splits"
+            )
     wide = {part: np.broadcast_to(mask, (count, mask.shape[1])) for part, mask in masks.items()}
     return {
         str(s): Split.from_nodes(*(wide[p][s] if p in wide else () for p in PARTS), origin=origin) for s in range(count)

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from heterophily.core.arguments import short_text
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.core.types import Array, IntArray
@@ -154,9 +155,14 @@ def check_edges(pairs: IntArray, n_nodes: int) -> None:
 
 def _array(values: ArrayInput, expected: str) -> Array:
     try:
-        return np.asarray(values.cpu() if isinstance(values, Tensor) else values)
+        if not isinstance(values, Tensor):
+            return np.asarray(values)
+        plain = values.detach().cpu().to_dense()
+        return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
     except ValueError as error:
         raise HeterophilyError(f"{expected}, got rows of different lengths ({error})") from error
+    except (TypeError, RuntimeError) as error:
+        raise HeterophilyError(f"{expected}, got {short_text(values)} ({error})") from error
 
 
 def edge_array(edges: ArrayInput) -> IntArray:
@@ -224,7 +230,7 @@ def label_vector(labels: ArrayInput) -> Tensor:
 
 def weight_vector(weights: ArrayInput, n_edges: int) -> Tensor:
     """Return positive weights as float32, (E,)."""
-    values = _array(weights.detach() if isinstance(weights, Tensor) else weights, "weights must be one number per edge")
+    values = _array(weights, "weights must be one number per edge")
     values = values.squeeze(1) if values.ndim == 2 and values.shape[1] == 1 else values
     if values.shape != (n_edges,):
         raise HeterophilyError(f"weights must be one number per edge, ({n_edges},), got shape {values.shape}")
@@ -270,9 +276,9 @@ def count_classes(labels: Tensor) -> int:
 
 def node_numbers(nodes: ArrayInput) -> Tensor:
     """Return the node numbers of a mask or a list in ascending order."""
-    ids = _array(nodes, "a split needs node numbers or a boolean mask")
+    ids = np.atleast_1d(_array(nodes, "a split needs node numbers or a boolean mask"))
     if ids.dtype == bool:
         ids = ids.nonzero()[0]
-    if ids.size and ids.dtype.kind not in "iu":
+    if ids.size and (ids.dtype.kind not in "iu" or ids.ndim > 1):
         raise HeterophilyError(f"a split needs node numbers or a boolean mask, got {ids.dtype}")
     return torch.from_numpy(np.sort(ids.astype(np.int64).reshape(-1)))

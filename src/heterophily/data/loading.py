@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from heterophily.core.arguments import MAX_SEED, TEXT, check_argument, check_integer
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.frames import Roles
@@ -47,6 +48,8 @@ def load(name: str, *, seed: int | None = None) -> Graph:
     >>> graph.n_nodes, graph.n_classes, len(graph.splits)
     (1797, 10, 10)
     """
+    check_argument("name", name, TEXT)
+    check_integer("seed", seed, low=0, high=MAX_SEED, optional=True)
     if name == EMBEDDED:
         graph = embedded()
         return graph.replace(splits=random_splits(graph, seed=seed or 0))

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from heterophily.core.arguments import BOOLEAN, MAX_SEED, check_argument, check_integer
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.graph import PARTS, Graph, Split
+from heterophily.core.graph import PARTS, Graph, Split, check_graph_type
 from heterophily.core.npz import NPZ_ERRORS, load_npz
 from heterophily.core.split import splits_from_masks
 from heterophily.core.types import IntArray
@@ -13,6 +14,7 @@ from heterophily.core.types import IntArray
 TRAIN, VAL = 0.48, 0.32  # fractions of the labeled nodes; the remaining fifth is the test set
 N_SPLITS = 10
 N_FOLDS = 5  # of cross-validation
+MAX_SPLITS = 10_000  # of random splits at a time
 
 
 def official_splits(path: Path, n_nodes: int) -> dict[str, Split]:
@@ -124,4 +126,8 @@ def random_splits(graph: Graph, *, seed: int = 0, count: int = N_SPLITS, stratif
     >>> {name: len(split.train) for name, split in splits.items()}
     {'0': 862, '1': 862}
     """
+    check_graph_type(graph)
+    check_integer("seed", seed, low=0, high=MAX_SEED)
+    check_integer("count", count, low=1, high=MAX_SPLITS)
+    check_argument("stratify", stratify, BOOLEAN)
     return {str(i): draw_split(graph, seed + i, stratify=stratify) for i in range(count)}

@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
+from heterophily.core.arguments import MAX_SEED, NUMBER, TEXT, check_argument, check_integer
 from heterophily.core.errors import HeterophilyError, unknown_name
-from heterophily.core.graph import Graph
+from heterophily.core.graph import Graph, check_graph_type
 from heterophily.core.sparse import sorted_unique
 from heterophily.core.types import FloatArray, IntArray
 
@@ -153,6 +154,13 @@ def synthetic_graph(
     >>> round(diagnose(graph).homophily.edge, 2)
     0.5
     """
+    check_graph_type(base)
+    check_argument("homophily", homophily, NUMBER)
+    check_argument("pattern", pattern, TEXT)
+    check_argument("degree", degree, NUMBER)
+    check_integer("seed", seed, low=0, high=MAX_SEED)
+    if not 0 < degree < float("inf"):
+        raise HeterophilyError(f"degree must be a positive number, got {degree}")
     if not bool(base.labeled.all()):
         raise HeterophilyError(f"all nodes must have a label, but {base.name} has nodes without one")
     sizes = torch.bincount(base.labels, minlength=base.n_classes).numpy()

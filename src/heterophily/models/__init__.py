@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TypeVar
 
+from heterophily.core.arguments import short_text
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning, unknown_name
 from heterophily.htmp.method import CustomMethod, Method, MethodLike
 from heterophily.models.acm_gcn import ACMGCN
@@ -127,6 +128,8 @@ def find_method(model: Model) -> MethodLike:
     'GCN'
     """
     if not isinstance(model, str | Path):
+        if not _is_method(model) and not isinstance(model, Method):
+            raise HeterophilyError(f"model must be the name of a method, a file, or a method, got {short_text(model)}")
         return model
     if str(model).endswith(".py"):
         return _method_in_file(Path(model))

@@ -7,6 +7,7 @@ the i-th split has the seed i.
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Generic, Literal, TypeVar
 
@@ -148,6 +149,9 @@ RECORDS = "runs"  # folder of the records in the folder of a study
 CELL = ("dataset", "model", "variant")  # columns that runs of one table cell share
 RUN = (*CELL, "split", "seed")
 OptionsT = TypeVar("OptionsT", bound=GraphOptions)
+T = TypeVar("T")
+# Exceptions from missing rows, columns, and values.
+DAMAGES = (ArithmeticError, AssertionError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 
 
 def open_graphs(options: GraphOptions) -> Iterable[Graph]:
@@ -185,6 +189,23 @@ class Study(Generic[OptionsT]):
     summary: Callable[[Tables], Sequence[str]] = lambda _: ()  # lines that the command prints
     files: tuple[str, ...]  # names of its main tables
     separate_processes: bool = False  # whether every run needs its own process
+
+    def __post_init__(self) -> None:
+        """Report damaged and incomplete data, from which a view cannot be computed, as an error of the user."""
+        for view in ("charts", "tables", "findings", "summary"):
+            object.__setattr__(self, view, partial(_view_of, self.name, getattr(self, view)))
+
+
+def _view_of(name: str, view: Callable[[Tables], Sequence[T]], tables: Tables) -> Sequence[T]:
+    try:
+        return view(tables)
+    except HeterophilyError:
+        raise
+    except DAMAGES as error:
+        raise HeterophilyError(
+            f"the data of the study {name} is damaged or incomplete ({error!r}); run `heterophily study {name}` again, "
+            "or remove its files"
+        ) from error
 
 
 def run_study(study: Study[OptionsT], options: OptionsT, *, display: OpenDisplay = no_display) -> Tables:

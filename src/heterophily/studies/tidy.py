@@ -21,6 +21,7 @@ from filelock import FileLock
 from heterophily.core.chart import Kind, Mark, Table, number_text
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
+from heterophily.core.schema import Scalar, parse_json
 from heterophily.data.catalog import CATALOG
 
 Row = dict[str, Any]  # numbers, text, booleans, and None
@@ -63,12 +64,9 @@ def write_rows(rows: Sequence[Row], path: Path) -> None:
 def read_rows(path: Path) -> Rows:
     """The rows that `write_rows` wrote."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise HeterophilyError(f"{path} is not the data of a study: {error}") from error
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise HeterophilyError(f"{path} is not the data of a study: it must be a list of rows")
-    return rows
+        return parse_json(list[dict[str, Scalar]], path.read_bytes())
+    except HeterophilyError as error:
+        raise HeterophilyError(f"{path} is not the data of a study: {error}; run the study again") from None
 
 
 def read_tables(folder: Path) -> Tables:

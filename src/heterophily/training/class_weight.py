@@ -6,6 +6,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from heterophily.core.arguments import NAME, NUMBER, check_argument, short_text
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.graph import Graph
 
@@ -16,11 +17,11 @@ def make_class_weights(class_weight: ClassWeight, graph: Graph, nodes: Tensor) -
     """Return the weights of the classes (K,) for the given training nodes, or None for equal weights."""
     if class_weight is None:
         return None
-    if class_weight == "balanced":
+    if isinstance(class_weight, str) and class_weight == "balanced":
         return balanced_class_weights(graph, nodes)
     if isinstance(class_weight, Mapping):
         return _given_class_weights(class_weight, graph)
-    raise HeterophilyError(f"class_weight must be None, 'balanced', or a dictionary, got {class_weight!r}")
+    raise HeterophilyError(f"class_weight must be None, 'balanced', or a dictionary, got {short_text(class_weight)}")
 
 
 def balanced_class_weights(graph: Graph, nodes: Tensor) -> Tensor:
@@ -35,6 +36,8 @@ def _given_class_weights(class_weight: Mapping[str, float] | Mapping[int, float]
     names = [str(name) for name in graph.class_names or range(graph.n_classes)]
     weights = torch.ones(graph.n_classes, device=graph.labels.device)
     for key, value in class_weight.items():
+        check_argument("a class in class_weight", key, NAME)
+        check_argument("a weight in class_weight", value, NUMBER)
         if isinstance(key, str) and key not in names:
             raise unknown_name("class in class_weight", key, names)
         number = names.index(key) if isinstance(key, str) else int(key)

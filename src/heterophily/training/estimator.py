@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags, check_random_state
 from typing_extensions import override
 
+from heterophily.core.arguments import MAX_SEED, check_integer
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.graph import Graph, Split
 from heterophily.core.types import Array, PathLike, Value
@@ -27,7 +28,7 @@ from heterophily.training.fitting import AutoOptions, Fit, check_threshold, fit_
 from heterophily.training.importance import explain_model
 from heterophily.training.inputs import GraphInput, read_input
 from heterophily.training.objective import resolve_scoring
-from heterophily.training.parameters import AUTO
+from heterophily.training.parameters import is_auto
 from heterophily.training.persistence import load_classifier, save_classifier
 from heterophily.training.predictions import Predictions
 from heterophily.training.scoring import ScoringLike
@@ -209,7 +210,7 @@ class NodeClassifier(Predictions):
 
     def _train(self, graph: Graph, seed: int, checkpoint: Path | None) -> Fit:
         options = TrainingOptions(seed, self.device, self.scoring_, self.class_weight, self.batch_size, self.neighbors)
-        if self.model == AUTO:
+        if is_auto(self.model):
             auto = AutoOptions(self.budget, self.ensemble, self.workers, self.settings)
             fit = fit_candidates(graph, self.split_, options, auto, checkpoint=checkpoint, progress=self.verbose)
         else:
@@ -225,9 +226,10 @@ class NodeClassifier(Predictions):
         return judge(fit, graph, self.split_, options, threshold=self.threshold)
 
     def _draw_seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        if isinstance(self.random_state, RandomState | None):
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        check_integer("random_state", self.random_state, low=0, high=MAX_SEED)
+        return int(self.random_state)
 
     def save(self, folder: PathLike) -> Path:
         """Write weights (safetensors) and everything else (JSON) into a folder, without pickle."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import torch
 
+from heterophily.core.arguments import NAME, check_argument, check_integer
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix
@@ -38,8 +39,9 @@ def explain_node(
     seed: int = 0,
 ) -> NodeExplanation:
     """Explain the prediction of one node of a graph; see `NodeClassifier.explain`."""
-    if max_items < 20:
-        raise HeterophilyError(f"max_items must be at least 20, got {max_items}")
+    check_integer("max_items", max_items, low=20)
+    check_argument("node", node, NAME)
+    check_argument("target", target, NAME, optional=True)
     number = find_node(graph, node)
     names, predicted = fitted.class_names_, [str(each) for each in fitted.predict(graph).tolist()]
     chosen = find_class(names, predicted[number] if target is None else target)

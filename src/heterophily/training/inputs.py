@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
+from heterophily.core.arguments import short_text
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
@@ -67,7 +68,7 @@ def own_classes(names: Sequence[str], values: Iterable[object]) -> Array:
 
 def with_labels(graph: Graph, y: ArrayLike) -> tuple[Graph, Array]:
     """Return a graph with other labels, and its sorted classes, (K,)."""
-    values = np.asarray(y)
+    values = label_array(y)
     if values.shape != (graph.n_nodes,):
         raise HeterophilyError(
             f"y must contain one label for each of the {graph.n_nodes} nodes, got shape {values.shape}; "
@@ -82,6 +83,14 @@ def with_labels(graph: Graph, y: ArrayLike) -> tuple[Graph, Array]:
     labels[torch.from_numpy(known)] = torch.from_numpy(codes)
     names = tuple(map(str, classes.tolist()))
     return graph.replace(labels=labels, n_classes=len(classes), class_names=names, splits={}), classes
+
+
+def label_array(y: ArrayLike) -> Array:
+    """Return labels of any type as an array. A tensor may require gradients."""
+    try:
+        return np.asarray(y.detach().cpu() if isinstance(y, torch.Tensor) else y)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise HeterophilyError(f"y must contain one label per node, got {short_text(y)} ({error})") from error
 
 
 def known_labels(values: Array) -> BoolArray:

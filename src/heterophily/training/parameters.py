@@ -15,6 +15,11 @@ from heterophily.training.auto.portfolio import read_portfolio
 AUTO = "auto"  # the model that is the best of several, or an ensemble of them
 
 
+def is_auto(model: object) -> bool:
+    """Return whether a model is `auto`."""
+    return isinstance(model, str) and model == AUTO
+
+
 class MethodParameters(BaseEstimator):  # type: ignore[misc]
     """Estimator that stores the settings of its method as parameters, in addition to those of its constructor.
 
@@ -37,7 +42,7 @@ class MethodParameters(BaseEstimator):  # type: ignore[misc]
     @property
     def method(self) -> Method:
         """The method with its preset and settings."""
-        if self.model == AUTO:
+        if is_auto(self.model):
             raise HeterophilyError("auto has a method only after fit; fit it, or choose a model")
         return make_method(find_method(self.model), self.settings, preset=self.preset)
 
@@ -57,7 +62,7 @@ class MethodParameters(BaseEstimator):  # type: ignore[misc]
 
 def _setting_names(model: object) -> set[str]:
     """Return the settings of a method, or of all candidates of `auto`. `fit` rejects an unknown method."""
-    if isinstance(model, str) and model == AUTO:
+    if is_auto(model):
         methods = {candidate.method for candidate in read_portfolio()}
         return set().union(*(_setting_names(name) for name in methods))
     try:

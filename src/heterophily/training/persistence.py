@@ -14,6 +14,7 @@ from numpy.random import RandomState
 from safetensors.torch import save_file
 from torch import nn
 
+from heterophily.core.arguments import PATH, check_argument
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
@@ -77,6 +78,7 @@ def load_classifier(
     cls: "type[NodeClassifier]", folder: PathLike, *, graph: "GraphInput | None", model: Model | None
 ) -> "NodeClassifier":
     """Read a classifier that `save_classifier` wrote."""
+    check_argument("folder", folder, PATH)
     content = read_content(Path(folder))
     try:
         return _restore(cls, content, graph, model=model, folder=Path(folder))

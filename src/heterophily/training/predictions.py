@@ -15,6 +15,7 @@ from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
 from heterophily.core.types import Array, FloatArray, IntArray
+from heterophily.core.validation import node_numbers
 from heterophily.htmp.execution.blockwise import evaluate
 from heterophily.htmp.method import Method
 from heterophily.htmp.network import Network
@@ -24,8 +25,18 @@ from heterophily.training.auto.portfolio import LARGE
 from heterophily.training.decision import OF_CLASSES, Decision
 from heterophily.training.finite import check_embeddings, check_logits
 from heterophily.training.inputs import GraphInput, align_features, align_labels, as_graph
-from heterophily.training.parameters import AUTO, MethodParameters
+from heterophily.training.parameters import MethodParameters, is_auto
 from heterophily.training.scoring import Scoring, ScoringLike, find_scoring
+
+
+def checked_nodes(nodes: ArrayLike, graph: Graph) -> Tensor:
+    """Return nodes to score: numbers or a mask of nodes with labels, at least one."""
+    numbers = node_numbers(nodes)
+    if not len(numbers):
+        raise HeterophilyError("nodes must contain at least one node to score, got none")
+    if int(numbers.min()) < 0 or int(numbers.max()) >= graph.n_nodes:
+        raise HeterophilyError(f"nodes must be from 0 to {graph.n_nodes - 1}, got {numbers.min()} to {numbers.max()}")
+    return numbers
 
 
 class NotFittedClassifierError(HeterophilyError, NotFittedError):  # type: ignore[misc]
@@ -77,16 +88,16 @@ class Predictions(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         `scoring` is by default the scoring of the classifier. The positive class of the classifier applies.
         """
         scored = self._graph(graph)
-        if nodes is None:
-            use_split = graph is None and len(self.split_.test) > 0
-            nodes = self.split_.test if use_split else scored.labeled.nonzero().squeeze(1)
+        use_split = graph is None and len(self.split_.test) > 0
+        default = self.split_.test if use_split else scored.labeled.nonzero().squeeze(1)
+        chosen = default if nodes is None else checked_nodes(nodes, scored)
         given = self.scoring if scoring is None else scoring
         found = self.scoring_ if given is None else find_scoring(given)
         logits = self._logits(scored).cpu()
         if found.name in OF_CLASSES:
             logits = self.decision_.shift(logits)
         found = replace(found, positive=self.scoring_.positive)
-        return found(logits, scored.labels.cpu(), torch.as_tensor(nodes))
+        return found(logits, scored.labels.cpu(), chosen)
 
     def embed(self, graph: GraphInput | None = None) -> FloatArray:
         """Return the representations of all nodes before the classifier, (N, d)."""
@@ -102,7 +113,7 @@ class Predictions(ClassifierMixin, MethodParameters):  # type: ignore[misc]
     @override
     def method(self) -> Method:
         """The method with its settings; for `auto`, that of the candidate with the largest weight."""
-        if self.model == AUTO and hasattr(self, "predictor_"):
+        if is_auto(self.model) and hasattr(self, "predictor_"):
             return cast("Method", self.predictor_.method)
         return super().method
 
@@ -165,7 +176,7 @@ class Predictions(ClassifierMixin, MethodParameters):  # type: ignore[misc]
 
     def _logits(self, graph: Graph) -> Tensor:
         predictor = self._fitted()
-        in_blocks = self.batch_size is not None or (self.model == AUTO and graph.n_nodes >= LARGE)
+        in_blocks = self.batch_size is not None or (is_auto(self.model) and graph.n_nodes >= LARGE)
         if in_blocks and isinstance(predictor, Network):
             return check_logits(evaluate(predictor, graph), graph, predictor)
         if in_blocks and isinstance(predictor, Ensemble):

@@ -149,7 +149,7 @@ def find_scoring(scoring: ScoringLike) -> Scoring:
         return scoring
     if callable(scoring):
         return _from_callable(scoring)
-    name = RENAMED.get(scoring, scoring)
+    name = RENAMED.get(scoring, scoring) if isinstance(scoring, str) else None
     if name not in SCORINGS:
         raise unknown_name("scoring", scoring, SCORINGS)
     return SCORINGS[name]

@@ -11,6 +11,8 @@ written.
 import math
 import os
 import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -27,7 +29,7 @@ from typing_extensions import override
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.schema import RETAIN_OTHERS, Finite, SettingValue, TypedDict, check_json
 from heterophily.core.spaces import Choice, Space
-from heterophily.core.types import JsonObject, Value
+from heterophily.core.types import Json, JsonObject, Value
 from heterophily.htmp.identity import digest
 from heterophily.tuning.problem import round_value
 
@@ -84,6 +86,10 @@ def lock_path(path: Path) -> str:
 
 class StorageError(HeterophilyError):
     """A storage that cannot be opened."""
+
+
+class DamagedError(HeterophilyError):
+    """Stored values of a study that are impossible."""
 
 
 def open_storage(place: Path | str) -> BaseStorage:
@@ -149,7 +155,7 @@ class Claims:
 def open_study(place: Path | str, name: str) -> optuna.Study:
     """Open the study of that name in a journal file or storage, or create it."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
+    with damage_as_error(place):
         study = optuna.create_study(
             storage=open_storage(place),
             study_name=name,
@@ -158,13 +164,6 @@ def open_study(place: Path | str, name: str) -> optuna.Study:
             pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
         )
         _check_study(study)
-    except (OSError, StorageError):
-        raise
-    except Exception as error:  # damage of a journal has many symptoms
-        reason = str(error) if isinstance(error, HeterophilyError) else repr(error)
-        raise HeterophilyError(
-            f"the study in {place} is damaged ({reason}); delete it to search from the start, finished runs are reused"
-        ) from error
     return study
 
 
@@ -210,15 +209,39 @@ class TrialAttributes(TypedDict, total=False):
     process: Literal["released"] | Process
 
 
+@contextmanager
+def damage_as_error(place: Path | str) -> Iterator[None]:
+    """Report damage of a stored study, which has many symptoms, in one sentence."""
+    try:
+        yield
+    except (OSError, StorageError, MemoryError):
+        raise
+    except Exception as error:
+        known = isinstance(error, HeterophilyError)
+        if known and not isinstance(error, DamagedError):
+            raise
+        reason = str(error) if known else repr(error)
+        raise HeterophilyError(
+            f"the study in {place} is damaged ({reason}); delete it to search from the start, finished runs are reused"
+        ) from error
+
+
 def _check_study(study: optuna.Study) -> None:
     """Raise an error unless the attributes and values of a study and its trials have the right types."""
-    check_json(StudyAttributes, study.user_attrs)
+    _check_attributes(StudyAttributes, study.user_attrs)
     for trial in study.get_trials(deepcopy=False):
-        check_json(TrialAttributes, trial.user_attrs)
+        _check_attributes(TrialAttributes, trial.user_attrs)
         if trial.state == TrialState.COMPLETE and (trial.value is None or not math.isfinite(trial.value)):
-            raise HeterophilyError(f"trial {trial.number} has no value")
+            raise DamagedError(f"trial {trial.number} has no value")
         if trial.state.is_finished() and trial.datetime_complete is None:
-            raise HeterophilyError(f"trial {trial.number} has no end")
+            raise DamagedError(f"trial {trial.number} has no end")
+
+
+def _check_attributes(schema: type[object], attributes: Mapping[str, Json]) -> None:
+    try:
+        check_json(schema, attributes)
+    except HeterophilyError as error:
+        raise DamagedError(str(error)) from None
 
 
 def count_claimed(study: optuna.Study) -> int:

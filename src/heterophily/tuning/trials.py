@@ -39,7 +39,7 @@ from heterophily.tuning.result import (
     trial_result,
     trial_results,
 )
-from heterophily.tuning.study import MAX_ATTEMPTS, Claims, open_study, release_trial, suggest_value
+from heterophily.tuning.study import MAX_ATTEMPTS, Claims, damage_as_error, open_study, release_trial, suggest_value
 
 DESCRIPTIONS = {
     "checksum": "checksum of the dataset",
@@ -100,6 +100,11 @@ def make_problem(model: Model, base: Settings, fixed: Settings) -> SearchProblem
 
 def start_study(plan: SearchPlan, model: Model, fixed: Settings) -> SearchPlan:
     """Start the study, or check that it is the same. It retains the bundled settings of its start."""
+    with damage_as_error(plan.place):
+        return _start_study(plan, model, fixed)
+
+
+def _start_study(plan: SearchPlan, model: Model, fixed: Settings) -> SearchPlan:
     facts, study = _facts(plan, fixed), plan.study
     with plan.claims.lock:
         if "facts" not in study.user_attrs:
@@ -218,6 +223,11 @@ def _short_reason(record: Record) -> str:
 
 def collect_result(plan: SearchPlan, target: Path | None) -> SearchResult:
     """Return the best trial and all others, and write the table of trials and the best settings."""
+    with damage_as_error(plan.place):
+        return _collect_result(plan, target)
+
+
+def _collect_result(plan: SearchPlan, target: Path | None) -> SearchResult:
     study, problem = plan.study, plan.problem
     trials, facts = trial_results(study), study.user_attrs["facts"]
     files = {"trials": plan.folder / "trials.csv"}
