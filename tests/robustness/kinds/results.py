@@ -5,7 +5,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from heterophily.views.plotly import draw_chart
+from heterophily.views.svg import draw_chart
 from hypothesis import strategies as st
 
 from heterophily.benchmark.table import build_table
