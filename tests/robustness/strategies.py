@@ -54,9 +54,10 @@ def _changed(node, numbers, action, new):
     elif action == "remove":
         del node[key]
     elif action == "add":
-        node |= {"more": new} if isinstance(node, dict) else {}
         if isinstance(node, list):
             node.append(new)
+        else:
+            node["more"] = new
     else:
         node[key] = {"wrap": [node[key]], "repeat": [node[key], node[key]]}.get(action, new)
     return node
