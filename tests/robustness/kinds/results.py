@@ -5,7 +5,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from heterophily.views.svg import draw_chart
 from hypothesis import strategies as st
 
 from heterophily.benchmark.table import build_table
@@ -15,6 +14,7 @@ from heterophily.studies import STUDIES
 from heterophily.tuning import search
 from heterophily.views.page.build import write_report
 from heterophily.views.page.data import read_studies
+from heterophily.views.svg import draw_chart
 from heterophily.views.tables import render_table
 from tests.robustness.inputs import record_facts, small_graph
 from tests.robustness.kinds.kind import Kind
