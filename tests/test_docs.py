@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^):]+))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
@@ -22,13 +22,13 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
         exec(block, names)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_relative_links_lead_to_files(page):
     links = [page.parent / link for link, _ in LINK.findall(page.read_text()) if link]
     assert [link for link in links if not link.exists()] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_anchors_lead_to_headings(page):
     links = [(page.parent / link if link else page, a) for link, a in LINK.findall(page.read_text())]
     assert [anchor for target, anchor in links if anchor and anchor not in anchors(target)] == []

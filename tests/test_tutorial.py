@@ -11,7 +11,7 @@ import pytest
 from heterophily.commands.main import main
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "own-graph.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "tutorials" / "own-graph.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (heterophily .*)\n((?:(?!```|\$).*\n)*)", PAGE, re.MULTILINE)
 
 

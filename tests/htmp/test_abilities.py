@@ -1,4 +1,4 @@
-"""What every method can do in PyTorch, and the table of docs/pytorch.md, which this file prints.
+"""What every method can do in PyTorch, and the table of docs/how-to/pytorch.md, which this file prints.
 
 Run `python tests/htmp/test_abilities.py` to print the table.
 """
@@ -17,7 +17,7 @@ from heterophily.models import NETWORKS
 
 N, F, K = 30, 12, 3
 TRAIN = torch.arange(15)
-PAGE = Path(__file__).parents[2] / "docs" / "pytorch.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "pytorch.md"
 ABILITIES = (
     "gradient to x",
     "gradient to weights",

@@ -194,4 +194,4 @@ def test_a_wrong_value_is_refused(settings, words):
 
 
 def test_the_fidelity_page_is_printed_from_the_methods(pytestconfig):
-    assert (pytestconfig.rootpath / "docs/fidelity.md").read_text() == page()
+    assert (pytestconfig.rootpath / "docs/explanation/fidelity.md").read_text() == page()

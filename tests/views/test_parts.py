@@ -18,7 +18,7 @@ ABSTRACT = (*BASES, Skip, FixedGuidance)
 
 
 def test_committed_page_equals_the_generated_one():
-    assert (ROOT / "docs/parts.md").read_text(encoding="utf-8") == page()
+    assert (ROOT / "docs/reference/parts.md").read_text(encoding="utf-8") == page()
 
 
 def subclasses(part):

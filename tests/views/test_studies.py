@@ -84,7 +84,7 @@ def test_every_study_has_its_numbers_beside_the_papers(folder):
         "| cmgnn | 1,234.5 / 19.0, 400 MB |",
         "| gat | killed |",
         "| gcn | 2 | 1.00 | 2.00 |",
-        f"![degrees]({folder.name}/degrees.png)",
+        f"![degrees](../{folder.name}/degrees.png)",
     ):
         assert wanted in text
     missing = [name for name, s in STUDIES.items() if not any((folder / f"{f}.json").exists() for f in s.files)]
@@ -116,4 +116,4 @@ def test_a_judgement_in_words_comes_first(folder):
 
 def test_the_committed_page_is_that_of_the_committed_data():
     docs = Path(__file__).parents[2] / "docs"
-    assert (docs / "studies.md").read_text(encoding="utf-8") == page(docs / "studies")
+    assert (docs / "evidence" / "studies.md").read_text(encoding="utf-8") == page(docs / "studies")

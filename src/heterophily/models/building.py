@@ -141,8 +141,8 @@ def _report_unused_weights(method: Method, graph: Graph) -> None:
 
     def report() -> None:
         message = (
-            f"{method.name} does not use edge weights, only which nodes are connected; docs/direction.md lists the "
-            "methods that use them"
+            f"{method.name} does not use edge weights, only which nodes are connected; "
+            "docs/how-to/direction.md lists the methods that use them"
         )
         warnings.warn(message, HeterophilyWarning, stacklevel=5)
 

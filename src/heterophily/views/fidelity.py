@@ -1,6 +1,6 @@
 """The fidelity page: how each method differs from its paper or its reference implementation.
 
-`python -m heterophily.views.fidelity` prints docs/fidelity.md from the registry.
+`python -m heterophily.views.fidelity` prints docs/explanation/fidelity.md from the registry.
 """
 
 from heterophily.htmp.method import Deviation, Method, equation_of

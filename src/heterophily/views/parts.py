@@ -1,6 +1,6 @@
 """Catalog of all parts, generated from their docstrings.
 
-`python -m heterophily.views.parts > docs/parts.md` prints the page. In the docstring of a part, the first
+`python -m heterophily.views.parts > docs/reference/parts.md` prints the page. In the docstring of a part, the first
 paragraph is the summary and the second one is the equation. The first method that uses a part shows how to
 use it.
 """
@@ -28,7 +28,7 @@ from heterophily.models import NETWORKS
 HEAD = """# Parts
 
 An architecture is assembled from parts. This page lists all parts of the library with their equations, an
-example, and the methods that use them. [add-a-model.md](add-a-model.md) explains how to combine parts and
+example, and the methods that use them. [Write your own method](../tutorials/own-method.md) explains how to combine parts and
 how to define your own. This page is generated from docstrings by `python -m heterophily.views.parts`.
 
 Symbols: node i receives messages from node j. X are the features, A is the adjacency matrix of the
@@ -133,7 +133,7 @@ def _card(part: type, usage: str, uses: Mapping[str, str]) -> str:
     # A part inside of another part is shown on its own, if a method uses it so.
     example = next((use for use in uses.values() if use.startswith(part.__name__)), next(iter(uses.values())))
     lines += [f"Use: `{usage.format(example)}`", ""]
-    return "\n".join([*lines, f"Used by {', '.join(uses)}. Source: [{path}](../src/{path})", ""])
+    return "\n".join([*lines, f"Used by {', '.join(uses)}. Source: `{path}`", ""])
 
 
 def _indented(equation: str) -> list[str]:

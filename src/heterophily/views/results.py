@@ -1,8 +1,8 @@
 """The results page: results of the stored runs, compared with those of the paper.
 
-`python -m heterophily.views.results docs/results/runs.jsonl docs/results/trio.jsonl > docs/results.md` generates it and
-plots ranks.png next to the first file. The file remarks.toml next to it contains sentences about single cells: a table
-per model with a key per dataset.
+`python -m heterophily.views.results docs/results/runs.jsonl docs/results/trio.jsonl > docs/evidence/results.md`
+generates it and plots ranks.png next to the first file. The file remarks.toml next to it contains sentences about single
+cells: a table per model with a key per dataset.
 """
 
 import sys
@@ -197,7 +197,7 @@ def write_page(*files: Path) -> str:
     ranking, folder = build_table(without_defaults(records)).ranking, files[0].parent
     link = ""
     if ranking is not None:
-        link = f"{folder.name}/{save_charts([rank_chart(ranking)], folder / 'ranks.png').name}"
+        link = f"../{folder.name}/{save_charts([rank_chart(ranking)], folder / 'ranks.png').name}"
     return page(records, remarks=read_remarks(folder / "remarks.toml"), diagram=link)
 
 

@@ -1,6 +1,6 @@
 """The page of the studies: our numbers and the paper's.
 
-`python -m heterophily.views.studies docs/studies > docs/studies.md` generates it from a folder that
+`python -m heterophily.views.studies docs/studies > docs/evidence/studies.md` generates it from a folder that
 `heterophily study NAME --out docs/studies` filled.
 """
 
@@ -30,7 +30,7 @@ class Section:
 
 
 def page(folder: Path) -> str:
-    """Return the page as Markdown. The folder is next to the page."""
+    """Return the page as Markdown. The folder is next to that of the page."""
     judgment, tables = folder / JUDGMENT, read_tables(folder)
     text = judgment.read_text(encoding="utf-8").strip() if judgment.exists() else ""
     sections = [_section(study, folder, tables) for study in STUDIES.values()]
