@@ -1,8 +1,8 @@
 """Compare the verdicts of `diagnose` with the methods that win on held-out nodes.
 
 Run `python benchmarks/diagnosis.py` after `python benchmarks/diagnosis_truth.py`. It measures the probes of graphs that
-have none yet, and writes the tables of docs/evidence/diagnosis.md. With `--again`, it measures all probes again, which takes
-about ten minutes.
+have none yet, and writes the tables of docs/evidence/diagnosis.md. With `--again`, it measures all probes again, which
+takes about ten minutes.
 
 * **Truth.** Edges help if GCN, SAGE (`sage+`, two layers), or CMGNN scores higher than both MLP and boosted trees on
   the features. Because no network uses the labels of neighbors, boosted trees with them are compared, too. "Higher"

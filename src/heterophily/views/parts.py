@@ -28,8 +28,8 @@ from heterophily.models import NETWORKS
 HEAD = """# Parts
 
 An architecture is assembled from parts. This page lists all parts of the library with their equations, an
-example, and the methods that use them. [Write your own method](../tutorials/own-method.md) explains how to combine parts and
-how to define your own. This page is generated from docstrings by `python -m heterophily.views.parts`.
+example, and the methods that use them. [Write your own method](../tutorials/own-method.md) explains how to
+combine parts and how to define your own. This page is generated from docstrings by `python -m heterophily.views.parts`.
 
 Symbols: node i receives messages from node j. X are the features, A is the adjacency matrix of the
 symmetrized graph without self-loops, and d_i is the degree of node i. Z is the state of a layer, U = Z W

@@ -1,8 +1,8 @@
 """The results page: results of the stored runs, compared with those of the paper.
 
 `python -m heterophily.views.results docs/results/runs.jsonl docs/results/trio.jsonl > docs/evidence/results.md`
-generates it and plots ranks.png next to the first file. The file remarks.toml next to it contains sentences about single
-cells: a table per model with a key per dataset.
+generates it and plots ranks.png next to the first file. The file remarks.toml next to it contains sentences about
+single cells: a table per model with a key per dataset.
 """
 
 import sys
