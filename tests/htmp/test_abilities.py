@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch._dynamo.testing
 
-from heterophily import Graph, HeterophilyError, build
+from heterophily import Graph, HeterophilyError, HTMPConv, build
 from heterophily.htmp.execution.fixed import FixedGraph
 from heterophily.models import NETWORKS
 
@@ -26,9 +27,18 @@ ABILITIES = (
     "copy",
     "subgraph",
     "no graph",
+    "direction",
     "unlabeled",
+    "fewer classes",
+    "compile",
     "export",
 )
+DIRECTED = {  # settings with which a method distinguishes both ends of an edge
+    **{key: {"direction": "both"} for key in ("gcn", "gat", "gcn+", "sage+", "gat+", "cmgnn")},
+    **{key: {"alpha": 0.3} for key in ("dir-gcn", "dir-sage", "dir-gat")},
+    "trio": {"directed": True},
+}
+SYMMETRIC = tuple(name for name in NETWORKS if name not in DIRECTED)
 REASONS = {  # why a method does not have an ability
     ("mlp", "gradient to weights"): "does not use the weights",
     ("geom-gcn", "gradient to weights"): "does not use the weights",
@@ -39,6 +49,7 @@ REASONS = {  # why a method does not have an ability
     ("hog-gcn", "export"): "its states belong to a training graph",
     ("trio", "no graph"): "computes initial weights from the edges of a graph",
     ("hog-gcn", "no graph"): "has one weight per pair of nodes",
+    **{(name, "direction"): 'unknown setting of .* "direction"' for name in SYMMETRIC},
     ("glognn", "subgraph"): "accepts no subgraphs of loaders",
     ("hog-gcn", "subgraph"): "accepts no subgraphs of loaders",
     ("linkx", "subgraph"): "accepts no subgraphs of loaders",
@@ -57,12 +68,12 @@ def tensors():
     return x, torch.tensor(rng.integers(N - 1, size=(2, 70)))
 
 
-def make(name):
+def make(name, **settings):
     """Return an initialized network in evaluation mode, and its graph."""
     x, edge_index = tensors()
     graph = Graph.from_edges(edge_index.T, x, labels=np.arange(N) % K)
     torch.manual_seed(0)
-    network = build(name, graph).eval()
+    network = build(name, graph, **settings).eval()
     network.initialize_states(graph, TRAIN)
     return network, graph
 
@@ -110,6 +121,13 @@ def check(ability, name):
     elif ability == "unlabeled":
         unlabeled = graph.replace(labels=torch.full((N,), -1), n_classes=1)
         assert torch.equal(network(unlabeled), expected)
+    elif ability == "fewer classes":
+        fewer = graph.replace(labels=torch.arange(N) % (K - 1), n_classes=K - 1)
+        assert torch.equal(network(fewer), expected)
+    elif ability == "direction":
+        check_direction(name, x, edge_index, expected)
+    elif ability == "compile":
+        check_compiled(network, x, edge_index)
     elif ability == "export":
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
@@ -129,6 +147,32 @@ def check_weights(network, x, edge_index):
             raise HeterophilyError(f"{network.method.name} does not use the weights")
         assert weights.grad.isfinite().all()
         assert weights.grad.any()
+
+
+def check_direction(name, x, edge_index, expected):
+    """Reversed edges change the logits of a directed method, and those of no other method."""
+    settings = DIRECTED.get(name, {})
+    network, graph = make(name, **settings)
+    torch.testing.assert_close(network(x, edge_index), network(graph))
+    x = x / 2  # so that neither of the two graphs is the training graph, whose labels clp knows
+    logits, opposite = network(x, edge_index), network(x, edge_index.flip(0))
+    assert torch.allclose(logits, opposite, atol=1e-5) == (not settings)
+    if not settings:
+        assert torch.equal(network(graph), expected)
+        make(name, direction="both")
+
+
+def check_compiled(network, x, edge_index):
+    """A compiled network has the logits and the gradients of the network."""
+    torch._dynamo.reset()
+    results = []
+    for function in (network, torch.compile(network, backend="eager")):
+        network.zero_grad()
+        logits = function(x, edge_index)
+        logits.logsumexp(dim=1).sum().backward()
+        results.append([logits, *(p.grad for p in network.parameters() if p.grad is not None)])
+    assert len(results[0]) > 1
+    torch.testing.assert_close(results[1], results[0], rtol=0, atol=0)
 
 
 def check_subgraph(network, x, edge_index, expected):
@@ -169,14 +213,25 @@ def test_a_loader_of_pytorch_geometric_trains_a_network(name):
     assert all(p.grad is not None and p.grad.isfinite().all() for p in network.parameters())
 
 
-@pytest.mark.parametrize("name", ["gcn", "cmgnn"])
-def test_a_compiled_network_computes_the_same(name):
-    network, graph = make(name)
-    expected = network(graph).detach()
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # of the tensors between compiled parts, by the compiler
+def test_a_module_with_one_of_our_layers_is_compiled_around_it():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Linear(F, 8), HTMPConv(8, K)
+
+        def forward(self, x, edge_index):
+            return self.second(self.first(x).relu(), edge_index)
+
     torch._dynamo.reset()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.testing.assert_close(torch.compile(network, backend="eager")(graph).detach(), expected)
+    x, edge_index = tensors()
+    net = Net()
+    counter = torch._dynamo.testing.CompileCounter()
+    compiled = torch.compile(net, backend=counter)
+    torch.testing.assert_close(compiled(x, edge_index), net(x, edge_index))
+    assert counter.frame_count == 1
+    with pytest.raises(Exception, match="sparse kernels of heterophily"):
+        torch.compile(net, backend="eager", fullgraph=True)(x, edge_index)
 
 
 def table():

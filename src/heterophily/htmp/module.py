@@ -57,7 +57,6 @@ class GraphModule(nn.Module):
         """The data type of the weights."""
         return next((p.dtype for p in self.parameters()), torch.get_default_dtype())
 
-    @in_own_dtype
     def forward(
         self,
         graph: "GraphLike | Context | Tensor | Data",
@@ -74,6 +73,17 @@ class GraphModule(nn.Module):
         edge_index, edge_weight
             Edges from source to target, (2, E), and their weights, (E,), if the first argument is x.
         """
+        if torch.compiler.is_dynamo_compiling():
+            from heterophily.htmp.execution.eager import run_eagerly
+
+            return run_eagerly(self, graph, edge_index, edge_weight)
+        return self.evaluate(graph, edge_index, edge_weight)
+
+    @in_own_dtype
+    def evaluate(
+        self, graph: "GraphLike | Context | Tensor | Data", edge_index: Tensor | None, edge_weight: Tensor | None
+    ) -> Tensor:
+        """Return the output for the arguments of `forward`."""
         return self.run(graph if isinstance(graph, Context) else self.as_graph(graph, edge_index, edge_weight))
 
     def run(self, graph: GraphLike | Context) -> Tensor:
