@@ -96,38 +96,46 @@ def supervise(name, number, count, log):
     """Run a batch, and end it if a case takes too long."""
     words = [sys.executable, "-m", "tests.robustness.fuzz", "--batch", name, str(number), str(count)]
     found, case, running, since = Counter(), "", None, time.monotonic()
-    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        child = subprocess.Popen(words, stdout=output, stderr=errors, env={**os.environ, "OMP_NUM_THREADS": "1"})
-        position = 0
-        while True:
-            ended = child.poll() is not None
-            output.seek(position)
-            lines = output.read().splitlines(keepends=True)
-            for line in lines:
-                if not line.endswith("\n"):
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        path, errors = Path(folder, "output"), Path(folder, "errors")
+        # The child must not share the position of the file that is read here.
+        with path.open("ab") as output, errors.open("ab") as second:
+            child = subprocess.Popen(words, stdout=output, stderr=second, env=environment(folder))
+        with path.open("rb") as lines:
+            while True:
+                ended = child.poll() is not None
+                for facts in read_lines(lines):
+                    since = time.monotonic()
+                    running = facts.get("start")
+                    if "end" in facts:
+                        found[facts["end"]] += 1
+                        record(log, name, number, case, facts)
+                    case = facts.get("start", "")
+                if ended:
                     break
-                position += len(line.encode())
-                facts = json.loads(line)
-                since = time.monotonic()
-                running = facts.get("start")
-                if "end" in facts:
-                    found[facts["end"]] += 1
-                    record(log, name, number, case, facts)
-                case = facts.get("start", "")
-            if ended:
-                break
-            if running is not None and time.monotonic() - since > SECONDS:
-                child.kill()
-                found["time"] += 1
-                record(log, name, number, running, {"end": "time", "text": ""})
-                running = None
-            time.sleep(0.1)
-        errors.seek(0)
+                if running is not None and time.monotonic() - since > SECONDS:
+                    child.kill()
+                    found["time"] += 1
+                    record(log, name, number, running, {"end": "time", "text": ""})
+                    running = None
+                time.sleep(0.1)
         if running is not None or (child.returncode not in (0, -9)):
             found["crash"] += 1
-            facts = {"end": "crash", "text": f"exit code {child.returncode}: {errors.read()[-3000:]}"}
-            record(log, name, number, running or "", facts)
+            text = f"exit code {child.returncode}: {errors.read_text(errors='replace')[-3000:]}"
+            record(log, name, number, running or "", {"end": "crash", "text": text})
     return found
+
+
+def environment(folder):
+    """The environment of a batch, whose temporary files are removed with its folder."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": folder}
+
+
+def read_lines(file):
+    """The complete lines of JSON that were added to a file."""
+    while (line := file.readline()).endswith(b"\n"):
+        yield json.loads(line)
+    file.seek(-len(line), 1)
 
 
 def record(log, name, number, case, facts):

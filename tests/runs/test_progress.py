@@ -33,14 +33,14 @@ def test_a_log_has_one_line_per_run(cells, capsys):
         display.update(Outcome(cells[1], trouble))
         display.update(Outcome(cells[2], None, "busy"))
         display.update(Outcome(cells[2], None, "stopped"))
-        display.update(Outcome(cells[2], None, "unwritten", "no space"))
+        display.update(Outcome(cells[2], None, "unwritten", "(no space); free space"))
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
         "0 of 3 runs are already finished",
         "[1/3] mlp on small, split 0: test 50.00%, validation 75.60%, 7 epochs in 1.2 s",
         "[2/3] mlp on small, split 1: failed (error), ArithmeticError: odd",
-        "[3/3] mlp on small, split 2: cannot write its record, no space",
+        "[3/3] mlp on small, split 2: cannot write its record (no space); free space",
     ]
 
 

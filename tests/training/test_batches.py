@@ -169,7 +169,7 @@ def test_blocks_are_as_small_as_asked(run, graph, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"batch_size": 0}, "batch_size must be positive, got 0"),
+        ({"batch_size": 0}, "batch_size must be from 1 to 2147483647, got 0"),
         ({"batch_size": 5, "neighbors": (0,)}, "neighbors must be positive"),
     ],
 )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heterophily.benchmark.plan import DATASETS, MODELS, plan
+from heterophily.core.arguments import check_sequence
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.graph import Graph
 from heterophily.core.types import Settings
@@ -12,6 +13,7 @@ from heterophily.data.loading import as_graph
 from heterophily.data.splits import N_FOLDS, cross_validation_splits
 from heterophily.models import Model, find_method
 from heterophily.models.settings import Tables, default_tables, read_settings
+from heterophily.runs.arguments import check_run_arguments
 from heterophily.runs.execute import OpenDisplay, no_display, run_jobs
 from heterophily.runs.job import Limits
 from heterophily.runs.record import Record
@@ -84,6 +86,7 @@ def bench(
     >>> [(record.model, record.split, record.done) for record in records]
     [('mlp', '0', True), ('gcn', '0', True)]
     """
+    check_run_arguments(out=out, splits=splits, seed=seed, workers=workers, threads=threads, settings=settings)
     chosen: list[Model] = _listed(models, MODELS)
     graphs, unnamed = _open(datasets)
     changed = {name: with_test_nodes(graph, seed=seed) for name, graph in graphs.items()}
@@ -122,7 +125,7 @@ def _open(
     """Return the graphs by name or path, and the names of those that other processes cannot load."""
     if isinstance(datasets, Mapping):
         return dict(datasets), set()
-    given = [datasets] if isinstance(datasets, str | Path | Graph) else [*datasets]
+    given = [datasets] if isinstance(datasets, str | Path | Graph) else check_sequence("datasets", datasets)
     names = [name for each in given for name in (DATASETS if each == "all" else [each])]
     graphs = {each.name if isinstance(each, Graph) else str(each): as_graph(each) for each in names}
     if len(graphs) < len(names):

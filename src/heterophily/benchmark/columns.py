@@ -13,6 +13,8 @@ from typing import Literal
 from heterophily.benchmark.selection import select_cells
 from heterophily.benchmark.significance import ALPHA
 from heterophily.benchmark.table import Entry, Table, build_table, table_of
+from heterophily.core.arguments import NUMBER, check_argument, check_names, short_text
+from heterophily.core.errors import HeterophilyError
 from heterophily.runs.record import Record, read_records
 from heterophily.training.scoring import DEFAULT_SCORING
 
@@ -81,6 +83,11 @@ def table(
     >>> [(entry.model, entry.n) for entry in result]
     [('mlp', 2), ('gcn', 2)]
     """
+    if not isinstance(results, str | Path | Iterable):
+        raise HeterophilyError(f"results must be a path or records, got {short_text(results)}")
+    check_names("models", models, optional=True)
+    check_names("datasets", datasets, optional=True)
+    check_argument("alpha", alpha, NUMBER)
     records = read_records(results) if isinstance(results, str | Path) else results
     return build_columns(
         records, scoring=scoring, models=models, datasets=datasets, against=against is not None, alpha=alpha

@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import Settings, TableOptions, parse_names, parse_settings, with_options
+from heterophily.commands.options import (
+    Settings,
+    TableOptions,
+    parse_names,
+    parse_settings,
+    print_colored,
+    with_options,
+)
 from heterophily.core.arguments import MAX_SEED
 from heterophily.core.errors import HeterophilyError
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS
@@ -79,7 +86,7 @@ def bench(options: BenchOptions) -> None:
     )
     n_failed = sum(not record.done for record in records)
     for name, reason in skipped.items():
-        typer.secho(f"skipped {name}: {reason}", fg="yellow", err=True)
+        print_colored(f"skipped {name}: {reason}", "yellow")
     n_done = len(records) - n_failed
     typer.echo(f"{n_done} of {len(records)} runs finished, {n_failed} failed: {options.out}")
     if n_failed or skipped:

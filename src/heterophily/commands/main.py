@@ -4,16 +4,19 @@ Commands import heavy modules when they run, so `--help` prints immediately. Pro
 are reported in one sentence with exit code 2.
 """
 
+import signal
 import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
+from types import FrameType
 from typing import Annotated, TextIO
 
 import typer
 
 from heterophily import __version__
 from heterophily.commands import bench, explain, graphs, models, search, study
+from heterophily.commands.options import print_colored
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.machine import retain_freed_memory
 
@@ -41,6 +44,7 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 def main() -> None:
     """Run the command line and report errors and warnings in one sentence each."""
     warnings.showwarning = partial(_show_warning, warnings.showwarning)
+    signal.signal(signal.SIGTERM, _interrupt)
     retain_freed_memory()
     try:
         app()
@@ -54,12 +58,26 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(0)
     except OSError as error:
-        _print_error(f"{error.strerror or error}: {error.filename or 'no file name'}")
+        _print_error(_explain(error))
         sys.exit(INVALID)
 
 
+def _explain(error: OSError) -> str:
+    from heterophily.core.files import FULL, READ_ONLY, explain_unwritten
+
+    if error.errno in (*FULL, *READ_ONLY):
+        return f"cannot access a file {explain_unwritten(error)}"
+    return f"{error.strerror or error}: {error.filename or 'no file name'}"
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Let SIGTERM end a command like Ctrl-C, also if Ctrl-C is ignored because it runs in the background."""
+    handler = signal.getsignal(signal.SIGINT)
+    (handler if callable(handler) else signal.default_int_handler)(number, frame)
+
+
 def _print_error(sentence: str) -> None:
-    typer.secho(f"heterophily: {sentence}", fg="red", err=True)
+    print_colored(f"heterophily: {sentence}", "red")
 
 
 def _show_warning(
@@ -72,6 +90,6 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     if issubclass(category, HeterophilyWarning):
-        typer.secho(f"heterophily: {message}", fg="yellow", err=True)
+        print_colored(f"heterophily: {message}", "yellow")
     else:
         default(message, category, filename, lineno, file, line)

@@ -241,7 +241,7 @@ class PredictOptions(RoleOptions):
 
     folder: Annotated[Path, Argument(metavar="DIR"), "Folder written by `fit`."]
     source: Source
-    out: Annotated[Path, "CSV file for the predictions."]
+    out: Annotated[Path, "File for the predictions: .csv, .json, or .parquet."]
     nodes: Nodes = None
     model: Annotated[str | None, "Python file that defines the method, if it is your own."] = None
 
@@ -252,8 +252,9 @@ def predict(options: PredictOptions) -> None:
     """Predict the nodes of a graph with a model trained by `fit`."""
     from heterophily.data.loading import open_graph
     from heterophily.training.estimator import NodeClassifier
-    from heterophily.views.fit import write_predictions
+    from heterophily.views.predictions import check_predictions_path, write_predictions
 
+    check_predictions_path(options.out)
     inner = options.folder / "model"
     fitted = NodeClassifier.load(inner if inner.is_dir() else options.folder, model=options.model)
     graph = open_graph(options.source, nodes=options.nodes, roles=options.roles, encoder=fitted.encoder_)

@@ -1,6 +1,7 @@
 """Options that several commands share, and commands whose options are the fields of a dataclass."""
 
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
@@ -249,6 +250,11 @@ def check_report(path: Path | None) -> None:
         from heterophily.views.page.build import check_name
 
         check_name(path)
+
+
+def print_colored(text: str, color: str) -> None:
+    """Print a line to stderr, without the color if there is no terminal or if `NO_COLOR` is set."""
+    typer.secho(text, fg=color, err=True, color=False if os.environ.get("NO_COLOR") else None)
 
 
 def print_json(content: object) -> None:

@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import Nodes, Source, TableOptions, parse_names, parse_settings, with_options
+from heterophily.commands.options import (
+    Nodes,
+    Source,
+    TableOptions,
+    parse_names,
+    parse_settings,
+    print_colored,
+    with_options,
+)
 from heterophily.core.arguments import MAX_SEED
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS, find_scoring
 
@@ -137,7 +145,7 @@ def tune(options: TuneOptions) -> None:
             display=display,
         )
     for name, reason in skipped.items():
-        typer.secho(f"skipped {name}: {reason}", fg="yellow", err=True)
+        print_colored(f"skipped {name}: {reason}", "yellow")
     console().print(tune_view(result))
     typer.echo("Next, train on all splits and compare test scores:")
     for command in next_commands(result, models=options.models, datasets=options.datasets):

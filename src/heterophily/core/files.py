@@ -36,7 +36,8 @@ from heterophily.core.types import Array, JsonObject, PathLike
 from heterophily.core.validation import ARRAYS
 
 MAX_NAME = 120  # bytes of a name in a path; file systems allow 255 with all additions
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # of a full or read-only disk
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 NPZ_KEYS = {
     "edges": ("edges", "edge_index"),
     "features": ("node_features", "features", "x"),
@@ -247,6 +248,8 @@ def write_atomically(path: PathLike, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary path next to `path`, then rename it: no reader sees a partial file."""
     check_argument("path", path, PATH)
     target = Path(path)
+    if target.is_dir():
+        raise HeterophilyError(f"expected the path of a file, got the folder {target}; add a file name")
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(handle)
@@ -258,6 +261,12 @@ def write_atomically(path: PathLike, write: Callable[[Path], object]) -> None:
         os.replace(name, target)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def explain_unwritten(error: OSError) -> str:
+    """Return the reason why a file could not be written, and what to do next."""
+    advice = "choose a folder in which you can write" if error.errno in READ_ONLY else "free space on the disk"
+    return f"({error}); {advice}"
 
 
 def safe_name(name: str) -> str:

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Generic, TypeVar
 
 from heterophily.core.errors import HeterophilyError
+from heterophily.core.files import explain_unwritten
 from heterophily.core.graph import Graph
 from heterophily.core.machine import n_cores
 from heterophily.runs.engines import Engine, open_engine
@@ -191,8 +192,8 @@ class _Scheduler(Generic[T]):
                 self.busy.append((task, job))
             elif outcome.status == "unwritten":
                 raise HeterophilyError(
-                    f"cannot write a record to {self.store.folder} ({outcome.reason}); free space on the "
-                    "disk and run the same command again to continue"
+                    f"cannot write a record to {self.store.folder} {outcome.reason} and run the same command "
+                    "again to continue"
                 )
             elif outcome.record is not None:
                 self.ready.append((task, outcome.record))
@@ -215,8 +216,7 @@ class _Scheduler(Generic[T]):
             if record is None:
                 self.store.write(outcome.job, outcome.record)
         except OSError as error:
-            reason = str(error) or repr(error)
-            return dataclasses.replace(outcome, status="unwritten", reason=reason)
+            return dataclasses.replace(outcome, status="unwritten", reason=explain_unwritten(error))
         return dataclasses.replace(outcome, record=record or outcome.record)
 
 

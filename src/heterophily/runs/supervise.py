@@ -16,6 +16,7 @@ from typing import cast
 import psutil
 from filelock import Timeout
 
+from heterophily.core.files import explain_unwritten
 from heterophily.runs.job import Job, Limits, RunOptions
 from heterophily.runs.store import Store
 from heterophily.runs.worker import BUSY, UNWRITTEN, Outcome, failure_record, work
@@ -65,7 +66,7 @@ def _run_in_process(job: Job, store: Store, options: RunOptions) -> tuple[str, s
     if child.exitcode == BUSY:
         return "busy", ""
     if child.exitcode == UNWRITTEN:
-        return "unwritten", message or "no reason was reported"
+        return "unwritten", message or "(no reason was reported); check the disk"
     return "killed", f"the process ended with {_describe_exit(child.exitcode or 0)}"
 
 
@@ -80,7 +81,7 @@ def _record_failure(job: Job, store: Store, options: RunOptions, kind: str, reas
     except Timeout:
         return Outcome(job, None, "busy")
     except OSError as error:
-        return Outcome(job, record, "unwritten", str(error))
+        return Outcome(job, record, "unwritten", explain_unwritten(error))
     return Outcome(job, other or record)
 
 

@@ -7,6 +7,7 @@ supervises it is gone.
 
 import contextlib
 import dataclasses
+import errno
 import os
 import signal
 import threading
@@ -23,7 +24,7 @@ from torch import nn
 
 from heterophily.core.compatibility import observed_compatibility
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
-from heterophily.core.files import NO_ROOM
+from heterophily.core.files import FULL, READ_ONLY, explain_unwritten
 from heterophily.core.graph import Graph
 from heterophily.core.machine import prepare_process
 from heterophily.data.loading import open_graph
@@ -77,7 +78,7 @@ def run_here(job: Job, store: Store, options: RunOptions) -> Outcome:
     except Timeout:
         return Outcome(job, None, "busy")
     except OSError as error:
-        return Outcome(job, None, "unwritten", str(error) or repr(error))
+        return Outcome(job, None, "unwritten", explain_unwritten(error))
     return Outcome(job, record)
 
 
@@ -152,7 +153,7 @@ def _open_graph(job: Job) -> Graph:
 def _describe_error(error: Exception) -> tuple[str, str]:
     """Return the kind of a failure and its reason."""
     text = str(error)
-    if isinstance(error, OSError) and error.errno in NO_ROOM:
+    if isinstance(error, OSError) and error.errno in (*FULL, errno.EROFS):
         raise error
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return "memory", text or "out of memory"
@@ -186,8 +187,8 @@ def _write(store: Store, job: Job, record: Record, patience: float) -> None:
     while True:
         try:
             store.write(job, record)
-        except OSError:
-            if time.monotonic() > end:
+        except OSError as error:
+            if time.monotonic() > end or error.errno in READ_ONLY:
                 raise
             time.sleep(min(1.0, patience / 10))
         else:

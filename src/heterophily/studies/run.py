@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from heterophily.core.arguments import PATH, check_argument, check_sequence
 from heterophily.core.chart import Chart
 from heterophily.core.errors import unknown_name
 from heterophily.core.graph import Graph
@@ -81,6 +82,7 @@ def study(
     >>> sorted(result.tables)
     ['overlap', 'overlap-distribution', 'overlap-histogram']
     """
+    check_argument("out", out, PATH, optional=True)
     if name not in STUDIES:
         raise unknown_name("study", name, STUDIES)
     chosen = STUDIES[name]
@@ -88,7 +90,7 @@ def study(
     for option in options:
         if option not in known:
             raise unknown_name(f"option of the study {name}", option, known)
-    given = [graphs] if isinstance(graphs, str | Path | Graph) else list(graphs)
+    given = [graphs] if isinstance(graphs, str | Path | Graph) else list(check_sequence("graphs", graphs))
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     if given:
         values["graphs"] = tuple(each if isinstance(each, Graph) else str(each) for each in given)

@@ -5,7 +5,6 @@ methods remain when a study is run again, so one folder collects everything. Sev
 at the same time: each applies its changes to what the others have written.
 """
 
-import csv
 import json
 import math
 from collections import Counter
@@ -19,6 +18,7 @@ from typing import Any
 from filelock import FileLock
 
 from heterophily.core.chart import Kind, Mark, Table, number_text
+from heterophily.core.csv_files import write_csv
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
 from heterophily.core.schema import Scalar, parse_json
@@ -54,9 +54,7 @@ def write_rows(rows: Sequence[Row], path: Path) -> None:
 
     def write(temporary: Path) -> None:
         with temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, columns)
-            writer.writeheader()
-            writer.writerows(rows)
+            write_csv(file, [columns, *([row.get(name) for name in columns] for row in rows)])
 
     write_atomically(path.with_suffix(".csv"), write)
 

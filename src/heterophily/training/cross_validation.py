@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Tags
 from typing_extensions import override
 
+from heterophily.core.arguments import short_text
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
 from heterophily.core.types import Array, FloatArray, IntArray
@@ -73,6 +74,8 @@ def cross_validate(
     >>> sorted(results), results["test_score"].shape
     (['fit_time', 'score_time', 'test_score'], (3,))
     """
+    if not isinstance(model, NodeClassifier):
+        raise HeterophilyError(f"model must be a NodeClassifier, got {short_text(model)}; create one")
     data, classes = read_input(graph, y)
     model = _with_scoring(model, data)
     scorings = _named_scorings(model.scoring if scoring is None else scoring)

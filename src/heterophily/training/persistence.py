@@ -57,6 +57,7 @@ def save_classifier(fitted: "NodeClassifier", folder: PathLike) -> Path:
         "run": fitted.run_.to_dict(),
         "judgment": _judgment(fitted),
     }
+    check_argument("folder", folder, PATH)
     target, text = Path(folder), json.dumps(content)
     state = {name: tensor.detach().cpu().contiguous() for name, tensor in fitted.predictor_.state_dict().items()}
     write_atomically(target / "weights.safetensors", lambda p: save_file(state, p))

@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 from typing import cast, overload
 
+from heterophily.core.arguments import PATH, check_argument
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.frames import Roles
@@ -116,6 +117,8 @@ def explain(
     >>> explanation.node
     7
     """
+    if not isinstance(model, NodeClassifier):
+        check_argument("model", model, PATH)
     if isinstance(model, NodeClassifier):
         fitted, other = model, None if graph is None else as_graph(graph)
     elif isinstance(graph, Graph):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from heterophily.core import processes
+from heterophily.core.arguments import check_integer
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.types import Json
@@ -21,6 +22,7 @@ from heterophily.htmp.parts import Context
 from heterophily.training.optimizers import make_optimizers
 from heterophily.training.seeds import derived_seed
 
+MAX_BATCH = 2**31 - 1
 ROWS = 2**16  # nodes whose features are averaged at a time
 
 
@@ -101,8 +103,7 @@ class MiniBatch:
         batch_size: int,
         neighbors: Neighbors,
     ) -> None:
-        if batch_size < 1:
-            raise HeterophilyError(f"batch_size must be positive, got {batch_size}")
+        check_integer("batch_size", batch_size, low=1, high=MAX_BATCH)
         self.network, self.graph, self.nodes = network, graph, nodes
         self.seed, self.device, self.batch_size = seed, device, batch_size
         self.sampler = Sampler(graph, network.architecture.channels, network.encoder_part.structure)

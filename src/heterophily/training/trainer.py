@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from heterophily.core import processes
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
-from heterophily.core.files import NO_ROOM
+from heterophily.core.files import FULL, READ_ONLY
 from heterophily.core.graph import Graph, Split
 from heterophily.core.machine import choose_device, peak_memory, return_freed_memory
 from heterophily.core.progress import track_epochs
@@ -259,9 +259,9 @@ class Trainer:
         try:
             save_checkpoint(checkpoint, *parts, key=self.key, epoch=epoch)
         except OSError as error:
-            if error.errno not in NO_ROOM:
+            if error.errno not in (*FULL, *READ_ONLY):
                 raise
-            message = f"no space for checkpoint {checkpoint}; training continues without it"
+            message = f"cannot write checkpoint {checkpoint} ({error.strerror}); training continues without it"
             warnings.warn(message, HeterophilyWarning, stacklevel=2)
         self._saved = time.monotonic()
 

@@ -10,16 +10,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 from filelock import FileLock
 
+from heterophily.core.arguments import check_integer, check_sequence
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import safe_name, write_atomically
 from heterophily.core.graph import Graph
 from heterophily.core.types import JsonObject, Settings
 from heterophily.data.loading import as_graph
 from heterophily.models import Model
+from heterophily.runs.arguments import check_run_arguments
 from heterophily.training.auto.budget import parse_budget
 from heterophily.training.scoring import DEFAULT_SCORING, find_scoring
 from heterophily.tuning.components import NAME
@@ -31,6 +33,7 @@ from heterophily.tuning.trials import SearchPlan, collect_result, make_problem, 
 
 MAX_TRIALS = 100_000  # of a search that only a time limits
 WAIT_SECONDS = 2.0  # before checking the trials of other commands again
+T = TypeVar("T")
 Cell = tuple[str, str]  # names of a method and a dataset
 
 
@@ -52,8 +55,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.trials is None and self.seconds is None:
             raise HeterophilyError("tuning needs a budget; pass trials, budget, or both")
-        if self.trials is not None and self.trials < 1:
-            raise HeterophilyError(f"trials must be at least 1, got {self.trials}")
+        check_integer("trials", self.trials, low=1, optional=True)
 
     def __str__(self) -> str:
         trials = "" if self.trials is None else "1 trial" if self.trials == 1 else f"{self.trials} trials"
@@ -173,11 +175,13 @@ def tune(
     >>> [path.name for path in result.settings.values()]
     ['mlp.toml']
     """
+    check_integer("workers", workers, low=1)
+    check_run_arguments(out=out, splits=splits, seed=seed, workers=workers, threads=threads, settings=settings)
     limits, folder = Budget(trials, None if budget is None else parse_budget(budget)), Path(out)
     plans: dict[Cell, SearchPlan] = {}
-    for graph in map(as_graph, [datasets] if isinstance(datasets, str | Path | Graph) else datasets):
+    for graph in map(as_graph, _listed("datasets", datasets)):
         shared, names = search_splits(graph, splits)
-        for model in [models] if isinstance(models, str) else models:
+        for model in _listed("models", models):
             problem = _make_problem(model, settings or {})
             cell = problem.name, graph.name
             if cell in plans:
@@ -201,6 +205,11 @@ def tune(
             plans[cell] = start_study(plan, model, settings or {})
     _run(plans, folder / "trials" / "runs", workers, threads, display)
     return _collect(plans, limits, folder)
+
+
+def _listed(name: str, values: T | Sequence[T]) -> list[T]:
+    single = isinstance(values, str | Path | Graph)
+    return [cast("T", each) for each in ([values] if single else check_sequence(name, values))]
 
 
 def _make_problem(model: Model, settings: Settings) -> SettingsSearch:

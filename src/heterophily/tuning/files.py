@@ -1,12 +1,12 @@
 """The files of a search: the table of trials, and the best settings or the best method, written atomically."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import tomlkit
 from tomlkit.items import Comment, Table, Whitespace
 
+from heterophily.core.csv_files import write_csv
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import safe_name, write_atomically
 from heterophily.core.types import Value
@@ -50,17 +50,18 @@ def write_trials(trials: Sequence[TrialResult], splits: Sequence[str], path: Pat
 
     def write(temporary: Path) -> None:
         with temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
             columns = (f"split {name}" for name in splits)
-            writer.writerow(["trial", "state", "value", "seconds", *columns, *names, "reason"])
-            for trial in trials:
-                scores = [*trial.scores, *[""] * (len(splits) - len(trial.scores))]
-                value = "" if trial.value is None else trial.value
-                settings = (trial.answers.get(name, "") for name in names)
-                start = [trial.number, trial.state, value, f"{trial.seconds:.2f}"]
-                writer.writerow([*start, *scores, *settings, trial.reason])
+            head = ["trial", "state", "value", "seconds", *columns, *names, "reason"]
+            write_csv(file, [head, *(_trial_row(trial, len(splits), names) for trial in trials)])
 
     write_atomically(path, write)
+
+
+def _trial_row(trial: TrialResult, n_splits: int, names: Sequence[str]) -> list[object]:
+    scores = [*trial.scores, *[""] * (n_splits - len(trial.scores))]
+    value = "" if trial.value is None else trial.value
+    settings = (trial.answers.get(name, "") for name in names)
+    return [trial.number, trial.state, value, f"{trial.seconds:.2f}", *scores, *settings, trial.reason]
 
 
 def write_method(method: CustomMethod, path: Path, *, description: str) -> Path:

@@ -8,12 +8,14 @@ it. The same call adds only the missing trials, and runs that have finished are 
 from pathlib import Path
 from typing import Protocol
 
+from heterophily.core.arguments import check_integer
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.types import Settings
 from heterophily.data.loading import as_graph
 from heterophily.data.splits import random_splits
 from heterophily.models import Model
+from heterophily.runs.arguments import check_run_arguments
 from heterophily.runs.job import parse_splits
 from heterophily.training.scoring import DEFAULT_SCORING, find_scoring
 from heterophily.tuning import components
@@ -98,8 +100,9 @@ def search(
     >>> result.count("done"), sorted(result.settings)[:3]
     (2, ['dropout', 'feature_norm', 'learning_rate'])
     """
-    if trials < 1 or workers < 1:
-        raise HeterophilyError(f"trials and workers must be positive, got {trials} and {workers}")
+    check_integer("trials", trials, low=1)
+    check_integer("workers", workers, low=1)
+    check_run_arguments(out=out, splits=splits, seed=seed, workers=workers, threads=threads, settings=settings)
     target = None if write is None else Path(write)
     shared, names = search_splits(as_graph(graph), splits)
     problem = make_problem(model, {}, settings or {})

@@ -1,12 +1,14 @@
 """Terminal output of the commands, as rich tables and text."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+from typing_extensions import override
 
 from heterophily.analysis.audit import Audit
 from heterophily.analysis.diagnosis import Diagnosis
@@ -37,10 +39,23 @@ VERDICT_STYLES = {
 MAX_CLASSES = 12  # larger matrices do not fit in a terminal of 100 columns
 
 
+class PlainConsole(Console):
+    """A console for pipes and files: 140 columns wide to avoid wrapped tables, and no blanks at the end of lines."""
+
+    def __init__(self) -> None:
+        super().__init__(width=140)
+
+    @override
+    def print(self, *objects: Any, **options: Any) -> None:
+        with self.capture() as captured:
+            super().print(*objects, **options)
+        self.file.write("\n".join(line.rstrip(" ") for line in captured.get().split("\n")))
+
+
 def console() -> Console:
-    """Return a console that is 140 columns wide if the output is a pipe, to avoid wrapped tables."""
-    plain = Console()
-    return plain if plain.is_terminal else Console(width=140)
+    """Return a console for the standard output."""
+    terminal = Console()
+    return terminal if terminal.is_terminal else PlainConsole()
 
 
 def dataset_table(rows: Sequence[Statistics]) -> RenderableType:

@@ -1,9 +1,7 @@
 """A fitted model: its predictions and metrics as files, and its charts."""
 
-import csv
 import json
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +25,7 @@ from heterophily.training.parameters import AUTO
 from heterophily.views.charts import LearningCurve, curve_charts
 from heterophily.views.columns import column_report
 from heterophily.views.matplotlib import save_charts
+from heterophily.views.predictions import write_predictions
 
 CONFIDENCE = [f"{10 * i}–{10 * i + 10}" for i in range(10)]  # percent
 
@@ -55,24 +54,6 @@ def _write_figures(fitted: NodeClassifier, graph: Graph, folder: Path) -> dict[s
         "reliability": reliability_charts(fitted),
     }
     return {name: save_charts(charts, folder / f"{name}.png") for name, charts in figures.items() if charts}
-
-
-def write_predictions(fitted: NodeClassifier, graph: Graph, path: Path) -> None:
-    """Write one row per node: id, predicted class, and the probability of every class."""
-    names = fitted.class_names_
-    ids: Sequence[object] = graph.node_ids or range(graph.n_nodes)
-    probabilities = fitted.predict_proba(None if graph is fitted.graph_ else graph)
-    predicted = [names[number] for number in fitted.decide(probabilities).tolist()]
-
-    def write(temporary: Path) -> None:
-        with temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["id", "predicted", *names])
-            for node, name, row in zip(ids, predicted, probabilities, strict=True):
-                values = (f"{value:.6f}" for value in row)
-                writer.writerow([node, name, *values])
-
-    write_atomically(path, write)
 
 
 def metrics_of(fitted: NodeClassifier, graph: Graph) -> JsonObject:

@@ -4,7 +4,7 @@ from html import escape
 
 from heterophily.benchmark.table import Entry, Table
 from heterophily.training.scoring import title_of
-from heterophily.views.tables import MINUS, NOT_WORSE_MARK, notes, number, published_comparison, rank_text
+from heterophily.views.tables import MINUS, NOT_WORSE_MARK, notes, number, one_line, published_comparison, rank_text
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -48,12 +48,12 @@ def to_latex(table: Table) -> str:
         cells = [_latex(entry) for entry in table.row(model)]
         lines.append(" & ".join([escape_latex(model), *cells, escape_latex(rank_text(table, model))]) + r" \\")
     said = ["Bold: best; underlined: second of the dataset.", *notes(table)]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *(f"% {s}" for s in said), ""])
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *(f"% {one_line(s)}" for s in said), ""])
 
 
 def escape_latex(text: str) -> str:
     """Plain text with everything escaped that LaTeX would take for a command."""
-    return "".join(SPECIAL.get(c, c) for c in text)
+    return "".join(SPECIAL.get(c, c) for c in one_line(text))
 
 
 def _latex(entry: Entry) -> str:

@@ -111,7 +111,7 @@ def format_outcome(outcome: Outcome) -> str:
     """Describe the outcome of a job in one line."""
     record = outcome.record
     if record is None or outcome.status:
-        return f"{outcome.job}: cannot write its record, {outcome.reason}"
+        return f"{outcome.job}: cannot write its record {outcome.reason}"
     if not record.done:
         last = (record.reason.strip().splitlines() or [""])[-1]
         return f"{outcome.job}: failed ({record.status}), {last}"

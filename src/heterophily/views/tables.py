@@ -3,10 +3,9 @@
 Only the spelling is decided here; every number comes from `heterophily.benchmark.table`.
 """
 
-import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from rich.text import Text
 
 from heterophily.benchmark.significance import PairedTest
 from heterophily.benchmark.table import DIGITS, Entry, Table
+from heterophily.core.csv_files import write_csv
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.files import write_atomically
 from heterophily.core.types import JsonObject
@@ -199,8 +199,17 @@ def _markdown(entry: Entry) -> str:
     return f"{text}<br><sub>{published_comparison(entry)}</sub>" if published_comparison(entry) else text
 
 
+def one_line(text: str) -> str:
+    r"""Return text on one line: a line break in a name must not end a comment or a row.
+
+    >>> one_line("a\nb\u2028c")
+    'a b c'
+    """
+    return "".join(" " if not c.isprintable() else c for c in text)
+
+
 def _escaped(name: str) -> str:
-    return "".join(f"\\{c}" if c in "\\|*_<>`[]" else c for c in name)
+    return "".join(f"\\{c}" if c in "\\|*_<>`[]" else c for c in one_line(name))
 
 
 def to_csv(table: Table) -> str:
@@ -210,12 +219,7 @@ def to_csv(table: Table) -> str:
         facts = entry.to_dict()
         failed = " ".join(f"{kind}:{count}" for kind, count in (entry.failed or {}).items())
         rows.append({**facts, "failed": failed, "average_rank": table.average_ranks.get(entry.model)})
-    names = dict.fromkeys(name for row in rows for name in row)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(names), lineterminator="\n", restval="")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+    return _csv_text(list(dict.fromkeys(name for row in rows for name in row)), rows)
 
 
 def to_json(table: Table) -> str:
@@ -231,11 +235,12 @@ def pair_rows(table: Table) -> list[JsonObject]:
 
 def pairs_to_csv(table: Table) -> str:
     """Return the tests of all pairs of methods, one row per pair and dataset."""
-    names = ["dataset", *(field.name for field in fields(PairedTest))]
+    return _csv_text(["dataset", *(field.name for field in fields(PairedTest))], pair_rows(table))
+
+
+def _csv_text(names: Sequence[str], rows: Iterable[JsonObject]) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(pair_rows(table))
+    write_csv(out, [names, *([row.get(name, "") for name in names] for row in rows)], end="\n")
     return out.getvalue()
 
 

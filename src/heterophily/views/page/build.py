@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from heterophily import __version__
+from heterophily.core.arguments import PATH, check_argument
 from heterophily.core.chart import Chart, Mark
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import write_atomically
@@ -62,6 +63,9 @@ def report(results: Path | str, out: Path | str, *, studies: Path | str | None =
     >>> report(folder, folder / "report.html", diagnose=False).name
     'report.html'
     """
+    check_argument("results", results, PATH)
+    check_argument("out", out, PATH)
+    check_argument("studies", studies, PATH, optional=True)
     return write_report(results, out, studies=studies, measure=diagnose)
 
 
