@@ -45,9 +45,8 @@ def test_finding_10_a_line_break_in_a_name_stays_in_its_comment_or_row(facts, na
     latex = render_table(build_table(records), "latex")
     body, notes = latex.split(r"\end{tabular}")
     assert all(line.startswith("%") for line in notes.splitlines() if line)
-    assert [line for line in body.splitlines() if line.endswith(r"\\")] == body.splitlines()[3:4] + body.splitlines()[
-        5:7
-    ]
+    lines = body.splitlines()
+    assert [line for line in lines if line.endswith(r"\\")] == [lines[3], *lines[5:7]]
     assert r"\input" not in latex
     grid = render_table(build_table(records), "md").split("\n\n")[0]
     assert [line[0] + line[-1] for line in grid.splitlines()] == ["||"] * 4

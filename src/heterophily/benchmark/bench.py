@@ -86,7 +86,8 @@ def bench(
     >>> [(record.model, record.split, record.done) for record in records]
     [('mlp', '0', True), ('gcn', '0', True)]
     """
-    check_run_arguments(out=out, splits=splits, seed=seed, workers=workers, threads=threads, settings=settings)
+    n_workers = 1 if workers is None else workers
+    check_run_arguments(out=out, splits=splits, seed=seed, workers=n_workers, threads=threads, settings=settings)
     chosen: list[Model] = _listed(models, MODELS)
     graphs, unnamed = _open(datasets)
     changed = {name: with_test_nodes(graph, seed=seed) for name, graph in graphs.items()}

@@ -13,7 +13,7 @@ def check_run_arguments(
 
     Examples
     --------
-    >>> check_run_arguments(out="results", splits=0, seed=0, workers=None, threads=1, settings=None)
+    >>> check_run_arguments(out="results", splits=0, seed=0, workers=1, threads=1, settings=None)
     Traceback (most recent call last):
     ...
     heterophily.core.errors.HeterophilyError: splits must be text or None, got 0
@@ -21,7 +21,7 @@ def check_run_arguments(
     check_argument("out", out, PATH)
     check_argument("splits", splits, TEXT, optional=True)
     check_integer("seed", seed, low=0, high=MAX_SEED)
-    check_integer("workers", workers, low=1, optional=True)
+    check_integer("workers", workers, low=1)
     check_integer("threads", threads, low=0)
     if not isinstance(settings, Mapping | None):
         raise HeterophilyError(f"settings must be a dictionary or None, got {short_text(settings)}")

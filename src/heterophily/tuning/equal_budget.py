@@ -175,7 +175,6 @@ def tune(
     >>> [path.name for path in result.settings.values()]
     ['mlp.toml']
     """
-    check_integer("workers", workers, low=1)
     check_run_arguments(out=out, splits=splits, seed=seed, workers=workers, threads=threads, settings=settings)
     limits, folder = Budget(trials, None if budget is None else parse_budget(budget)), Path(out)
     plans: dict[Cell, SearchPlan] = {}

@@ -101,7 +101,6 @@ def search(
     (2, ['dropout', 'feature_norm', 'learning_rate'])
     """
     check_integer("trials", trials, low=1)
-    check_integer("workers", workers, low=1)
     check_run_arguments(out=out, splits=splits, seed=seed, workers=workers, threads=threads, settings=settings)
     target = None if write is None else Path(write)
     shared, names = search_splits(as_graph(graph), splits)
