@@ -1,7 +1,9 @@
 """Terminal output of the commands, as rich tables and text."""
 
+import sys
 from collections.abc import Sequence
-from typing import Any
+from io import TextIOBase
+from typing import TextIO, cast
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -39,23 +41,23 @@ VERDICT_STYLES = {
 MAX_CLASSES = 12  # larger matrices do not fit in a terminal of 100 columns
 
 
-class PlainConsole(Console):
-    """A console for pipes and files: 140 columns wide to avoid wrapped tables, and no blanks at the end of lines."""
-
-    def __init__(self) -> None:
-        super().__init__(width=140)
+class StrippedOutput(TextIOBase):
+    """The standard output, without blanks at the end of lines."""
 
     @override
-    def print(self, *objects: Any, **options: Any) -> None:
-        with self.capture() as captured:
-            super().print(*objects, **options)
-        self.file.write("\n".join(line.rstrip(" ") for line in captured.get().split("\n")))
+    def write(self, text: str) -> int:
+        sys.stdout.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
+        return len(text)
+
+    @override
+    def flush(self) -> None:
+        sys.stdout.flush()
 
 
 def console() -> Console:
-    """Return a console for the standard output."""
+    """Return a console that is 140 columns wide if the output is a pipe, to avoid wrapped tables."""
     terminal = Console()
-    return terminal if terminal.is_terminal else PlainConsole()
+    return terminal if terminal.is_terminal else Console(width=140, file=cast("TextIO", StrippedOutput()))
 
 
 def dataset_table(rows: Sequence[Statistics]) -> RenderableType:
