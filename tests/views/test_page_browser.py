@@ -206,6 +206,6 @@ def test_the_page_of_one_graph_fits_a_phone(opened, tmp_path):
 
     file = write_diagnosis(diagnose(load("digits")), tmp_path / "d.html", source="digits")
     with opened(390, file=file) as page:
-        assert drawn(page) == 2
+        assert drawn(page) == 3
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert overflow(page) == []

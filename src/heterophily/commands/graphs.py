@@ -101,6 +101,7 @@ def _write_report(options: DiagnoseOptions, diagnosis: "Diagnosis", graph: "Grap
         nodes=options.nodes,
         table_words=options.table_words,
         columns=column_rows(graph),
+        graph=graph,
     )
     typer.echo(f"wrote {path}", err=True)
 

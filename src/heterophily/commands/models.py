@@ -229,7 +229,7 @@ def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph", mo
             nodes=options.nodes,
             table_words=options.table_words,
         )
-        paths["report"] = write_fit(fitted, graph, options.report, command=command)
+        paths["report"] = write_fit(fitted, graph, options.report, command=command, folder=options.out)
     console().print(alarm_view(fitted), with_columns(graph, fit_view(fitted, graph, paths)), sep="")
     if notice := direction_notice(fitted.method, graph):
         typer.echo(notice)

@@ -60,7 +60,7 @@ class Mark:
     anchor: Literal["left", "center", "right"] = "center"  # of the text
     style: Literal["solid", "dashed", "dotted"] = "solid"
     points: bool = True  # whether a line shows its points
-    symbol: Literal["", "cross"] = ""  # of points; empty: follows from the color
+    symbol: Literal["", "circle", "cross"] = ""  # of points; empty: follows from the color
     steps: bool = False
     fill: bool = False
     width: float = 1.5

@@ -117,10 +117,15 @@ def _trivial(e: Evidence) -> Alarm | None:
 
 def trivial_score(e: Evidence) -> float:
     """Return the validation score of a predictor that only knows the shares of the classes of training nodes."""
-    labels = e.labels.cpu()
-    counts = torch.bincount(labels[e.split.train], minlength=len(e.class_names))
-    constant = (counts.double() / counts.sum()).clamp_min(1e-12).log().expand(len(e.split.val), -1)
-    return e.scoring.score(constant, labels[e.split.val])
+    return class_share_score(e.scoring, e.labels, e.split.train, e.split.val, n_classes=len(e.class_names))
+
+
+def class_share_score(scoring: Scoring, labels: Tensor, train: Tensor, nodes: Tensor, *, n_classes: int) -> float:
+    """Return the score of the shares of the classes of training nodes on other nodes."""
+    known = labels.cpu()
+    counts = torch.bincount(known[train.cpu()], minlength=n_classes)
+    constant = (counts.double() / counts.sum()).clamp_min(1e-12).log().expand(len(nodes), -1)
+    return scoring.score(constant, known[nodes.cpu()])
 
 
 def _few_validation_nodes(e: Evidence) -> Alarm | None:

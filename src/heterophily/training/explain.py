@@ -52,7 +52,7 @@ def explain_node(
         neighbors = study.neighbor_effects()
         columns = study.column_effects()
         return NodeExplanation(
-            id=_id(graph, number),
+            id=id_of(number, graph),
             node=number,
             graph=graph.name,
             model=title_of(fitted),
@@ -93,7 +93,8 @@ def find_class(names: Sequence[str], name: str | int) -> int:
     return list(names).index(str(name))
 
 
-def _id(graph: Graph, node: int) -> str:
+def id_of(node: int, graph: Graph) -> str:
+    """Return the id of a node, or its number if the nodes of the graph have no ids."""
     return str(node) if graph.node_ids is None else graph.node_ids[node]
 
 
@@ -150,7 +151,7 @@ class _NodeStudy:
         ranked = rank_items(len(neighbors), effects, self.max_items)
         return tuple(
             NeighborEffect(
-                id=_id(self.graph, number),
+                id=id_of(number, self.graph),
                 node=number,
                 effect=effect,
                 probability=seen[i],

@@ -152,7 +152,10 @@ def reliability_charts(fitted: NodeClassifier) -> list[Chart]:
     if calibration.after is not None:
         shown["after calibration"] = calibration.after
     colors: tuple[int | Literal["accent"], ...] = (1, "accent") if len(shown) > 1 else ("accent",)
-    marks = [Mark("line", [0, 100], [0, 100], color="quiet", style="dashed", points=False)]
+    low = min(min(b.confidence, b.accuracy) for each in shown.values() for b in each.bins)
+    limits = (max(0.0, 100 * low - 5), 102)
+    ends = [limits[0], 100]
+    marks = [Mark("line", ends, ends, color="quiet", style="dashed", points=False)]
     rows = []
     for (name, each), color in zip(shown.items(), colors, strict=True):
         x, y = ([100 * getattr(b, key) for b in each.bins] for key in ("confidence", "accuracy"))
@@ -160,8 +163,6 @@ def reliability_charts(fitted: NodeClassifier) -> list[Chart]:
         marks.append(Mark("line", x, y, name=name, color=color))
         rows += [[name, f"{a:.1f}", f"{b:.1f}", f"{n:,}"] for a, b, n in zip(x, y, sizes, strict=True)]
     errors = " and ".join(f"{100 * each.error:.1f} % {name}" for name, each in shown.items())
-    low = min(min(b.confidence, b.accuracy) for each in shown.values() for b in each.bins)
-    limits = (max(0.0, 100 * low - 5), 102)
     return [
         Chart(
             "Reliability",
@@ -181,7 +182,8 @@ def scored_charts(fitted: NodeClassifier, graph: Graph) -> list[Chart]:
     return [confusion_chart(fitted, graph), degree_chart(fitted, graph)] if len(nodes) else []
 
 
-def _part(fitted: NodeClassifier, nodes: IntArray) -> str:
+def part_of(fitted: NodeClassifier, nodes: IntArray) -> str:
+    """Return whether nodes are test or validation nodes."""
     inside = len(nodes) and set(nodes.tolist()) <= set(fitted.split_.test.tolist())
     return "test" if inside else "validation"
 
@@ -196,7 +198,7 @@ def confusion_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
         fitted.class_names_,
         "Confusion matrix",
         peak=1.0,
-        caption=f"Shares of each true class of {len(nodes):,} {_part(fitted, nodes)} nodes.",
+        caption=f"Shares of each true class of {len(nodes):,} {part_of(fitted, nodes)} nodes.",
         x="predicted class",
         y="true class",
         scale="share of the true class",
@@ -215,7 +217,7 @@ def degree_chart(fitted: NodeClassifier, graph: Graph) -> Chart:
             while name in bars:  # two fifths can have the same degrees
                 name += " "
             bars[name] = 100 * float(right.mean())
-    caption = f"Fifths of the {_part(fitted, nodes)} nodes, lowest degree first."
+    caption = f"Fifths of the {part_of(fitted, nodes)} nodes, lowest degree first."
     return _bar_chart("Accuracy by degree", bars, x="degree", y="accuracy, %", caption=caption)
 
 

@@ -68,10 +68,14 @@ def score_table(fitted: NodeClassifier) -> Table:
 
 def scoring_sentence(fitted: NodeClassifier, graph: Graph) -> str:
     """Return the scoring of a fit with its positive class and its reason."""
+    return f"{scoring_title(fitted)}, {explain_choice(fitted.scoring, graph, fitted.split_)}"
+
+
+def scoring_title(fitted: NodeClassifier) -> str:
+    """Return the title of the scoring of a fit, with its positive class if the score depends on it."""
     name, positive = title_of(fitted.scoring_.name), positive_class(fitted)
     depends = SCORINGS[fitted.scoring_.name].has_positive if fitted.scoring_.name in SCORINGS else False
-    of = f" of class {positive!r}" if positive is not None and depends else ""
-    return f"{name}{of}, {explain_choice(fitted.scoring, graph, fitted.split_)}"
+    return f"{name} of class {positive!r}" if positive is not None and depends else name
 
 
 def calibration_sentence(fitted: NodeClassifier) -> str:

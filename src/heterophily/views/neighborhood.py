@@ -1,7 +1,7 @@
 """The picture of an explained node and its neighbors."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from heterophily.core.chart import Axis, Chart, Mark, Table
@@ -26,13 +26,13 @@ def neighborhood_chart(explanation: NodeExplanation, graph: Graph) -> Chart:
     """
     e = explanation
     shown = sorted(e.neighbors[:MAX_NEIGHBORS], key=lambda each: (_class(each), -each.effect))
-    places = {each.node: _place(i, len(shown)) for i, each in enumerate(shown)}
+    places = node_places([each.node for each in shown])
     classes = {each.node: _class(each) for each in shown} | {e.node: e.label or e.predicted}
     marks = [
-        *_other_edges(graph, places),
+        *other_edges(graph, places),
         *_effect_edges(shown, places, e.target),
-        *_nodes(e.node, places, classes),
-        *(_label(each, places[each.node]) for each in shown),
+        *class_marks(e.node, places, classes, graph.class_names or sorted(set(classes.values()))),
+        *(node_label(f"{each.id} ({effect_text(each.effect)})", places[each.node]) for each in shown),
     ]
     return Chart(
         f"Node {e.id} in the center: {e.target} with probability {percent(e.probability)}",
@@ -50,12 +50,13 @@ def _class(neighbor: NeighborEffect) -> str:
     return neighbor.label or neighbor.predicted
 
 
-def _place(i: int, count: int) -> Point:
-    angle = math.pi / 2 - 2 * math.pi * i / max(count, 1)
-    return RADIUS * math.cos(angle), RADIUS * math.sin(angle)
+def node_places(nodes: Sequence[int]) -> dict[int, Point]:
+    """Return the places of nodes on a circle."""
+    angles = [math.pi / 2 - 2 * math.pi * i / len(nodes) for i in range(len(nodes))]
+    return {node: (RADIUS * math.cos(a), RADIUS * math.sin(a)) for node, a in zip(nodes, angles, strict=True)}
 
 
-def _other_edges(graph: Graph, places: dict[int, Point]) -> list[Mark]:
+def other_edges(graph: Graph, places: dict[int, Point]) -> list[Mark]:
     """Return the edges between neighbors as thin lines, unless there are too many to follow."""
     pairs: list[tuple[int, int]] = []
     pattern = graph.symmetric
@@ -95,21 +96,27 @@ def _line(ends: tuple[list[float], list[float]], width: float, *, is_for: bool, 
     return Mark("line", *ends, name=name, color="quiet", points=False, width=width, style=style)
 
 
-def _nodes(center: int, places: dict[int, Point], classes: dict[int, str]) -> list[Mark]:
-    """Return one mark per class, and a ring around the explained node."""
+def class_marks(
+    center: int, places: Mapping[int, Point], classes: Mapping[int, str], names: Sequence[str]
+) -> list[Mark]:
+    """Return one mark per class, with the color of its number, and a ring around the node in the center."""
     marks = [Mark("point", [0.0], [0.0], color="ink", size=20.0)]
     at = {**places, center: (0.0, 0.0)}
-    for number, name in enumerate(sorted(set(classes.values()))):
+    numbers = {name: number for number, name in enumerate(names)}
+    for name in sorted(set(classes.values()), key=lambda name: numbers.get(name, len(numbers))):
         nodes = [node for node in classes if classes[node] == name]
         x, y = [at[node][0] for node in nodes], [at[node][1] for node in nodes]
-        marks.append(Mark("point", x, y, name=f"class {name}", color=number, size=16.0))
+        title = f"class {name}" if name in numbers else name
+        marks.append(Mark("point", x, y, name=title, color=numbers.get(name, "quiet"), size=16.0))
     return marks
 
 
-def _label(neighbor: NeighborEffect, place: Point) -> Mark:
-    x, y = (1.1 * each for each in place)
-    anchor: Literal["left", "center", "right"] = "left" if x > 0.15 else "right" if x < -0.15 else "center"
-    text = f"{neighbor.id} ({effect_text(neighbor.effect)})"
+def node_label(text: str, place: Point) -> Mark:
+    """Return a text next to a node on the circle."""
+    anchor: Literal["left", "center", "right"] = (
+        "left" if place[0] > 0.15 else "right" if place[0] < -0.15 else "center"
+    )
+    x, y = ((1.19 if anchor == "center" else 1.1) * each for each in place)
     return Mark("text", [x], [y], labels=[text], anchor=anchor, color="ink")
 
 

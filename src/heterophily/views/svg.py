@@ -84,7 +84,9 @@ def _axes(frame: Frame, *, heat: bool) -> Iterable[str]:
 def _titles(frame: Frame) -> Iterable[str]:
     x, y = frame.chart.x.title, frame.chart.y.title
     if x:
-        place = f'x="{_n((frame.left + frame.right) / 2)}" y="{_n(frame.height - 5)}" text-anchor="middle"'
+        half = 3.2 * len(x)
+        middle = max(half, min((frame.left + frame.right) / 2, frame.width - half))
+        place = f'x="{_n(middle)}" y="{_n(frame.height - 5)}" text-anchor="middle"'
         yield _text(x, f'class="title" {place}')
     if y:
         middle = max((frame.top + frame.bottom) / 2, 3.1 * len(y))
@@ -217,7 +219,8 @@ def _labels(frame: Frame, mark: Mark) -> Iterable[str]:
         if mark.anchor == "left" or frame.chart.horizontal:
             yield _text(text, f'x="{_n(x + 6)}" y="{_n(y + 4)}"')
         elif mark.anchor == "right" and x - 2 * half - 8 > frame.left:
-            yield _text(text, f'x="{_n(x - 8)}" y="{_n(y + 16)}" text-anchor="end"')
+            below = y + 16 if y + 20 < frame.bottom else y - 9
+            yield _text(text, f'x="{_n(x - 8)}" y="{_n(below)}" text-anchor="end"')
         else:
             inside = min(max(x, frame.left + half), frame.right - half)
             above = y - 9 if y - 20 > 0 else y + 18

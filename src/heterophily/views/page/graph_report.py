@@ -3,37 +3,50 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from heterophily.analysis.diagnosis import Diagnosis, diagnose
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
-from heterophily.core.types import Value
+from heterophily.core.types import IntArray, Value
 from heterophily.htmp.method import settings_of
 from heterophily.models.settings import tuned
 from heterophily.studies.study import CLASSES
+from heterophily.training.alarms import class_share_score
 from heterophily.training.auto.display import entry_cells
 from heterophily.training.estimator import NodeClassifier
 from heterophily.training.scoring import find_scoring, score_text, title_of
 from heterophily.views import fit
 from heterophily.views.columns import column_rows
 from heterophily.views.direction import direction_facts
+from heterophily.views.example_nodes import Predictions, example_charts, uncertain_nodes
 from heterophily.views.explain import importance_charts, importance_note
 from heterophily.views.fit_console import (
     calibration_sentence,
     fit_title,
     score_columns,
     scoring_sentence,
+    scoring_title,
     training_sentence,
 )
+from heterophily.views.flow import flow_charts
+from heterophily.views.node_map import node_map
 from heterophily.views.page import panels
 from heterophily.views.page.build import render, write_page
 from heterophily.views.page.commands import settings_words
 from heterophily.views.page.panels import Section
 
+CLASSES_TEXT = panels.TOPICS[CLASSES]
+EXAMPLES_TEXT = (
+    "The node in the center has a ring. The color and shape of a node are its label, or its prediction if it has none. "
+    "Dotted lines connect neighbors."
+)
 DEPENDENCE = "What the predictions depend on"
+TITLES = {"train": "training", "val": "validation", "test": "test"}
 N_REPEATS, MAX_ITEMS = 3, 40  # of the importances, which would otherwise take most of the time of a report
 
 
@@ -45,33 +58,52 @@ def write_diagnosis(
     nodes: Path | str | None = None,
     table_words: Sequence[str] = (),
     columns: Sequence[Sequence[str]] = (),
+    graph: Graph | None = None,
 ) -> Path:
     """Write the report of a diagnosis of the graph at `source`, with its table of `nodes`; its path.
 
-    `table_words` are the options for tables, and `columns` is the report of their columns.
+    `table_words` are the options for tables, and `columns` is the report of their columns. With the `graph`, the report
+    shows the neighborhoods of two nodes.
     """
-    sections = [Section(CLASSES, diagnosis.charts)]
+    sections = [Section(CLASSES, diagnosis.charts, CLASSES_TEXT)]
+    if graph is not None:
+        known = Predictions(diagnosis.class_names, graph.labels.numpy())
+        sections.append(example_section(graph, known, np.flatnonzero(graph.labeled.numpy())))
     words = ["heterophily", "diagnose", source, *_table(nodes), *table_words, "--report", "report.html"]
     commands = [shlex.join(words)]
-    page = graph_page(diagnosis, diagnosis.name, sections, commands, alarms=diagnosis.alarms, columns=columns)
-    return write_page(page, out)
+    title = f"{diagnosis.name}: {diagnosis.kind}"
+    kicker = f"Diagnosis of {diagnosis.name}"
+    page = GraphPage(
+        diagnosis=diagnosis,
+        title=title,
+        sections=sections,
+        commands=commands,
+        kicker=kicker,
+        alarms=diagnosis.alarms,
+        columns=columns,
+    )
+    return write_page(page.html(), out)
 
 
 def _table(nodes: Path | str | None) -> list[str]:
     return [] if nodes is None else ["--nodes", str(nodes)]
 
 
-def write_fit(fitted: NodeClassifier, graph: Graph, out: Path | str, *, command: str) -> Path:
-    """Write the report of a fit, with the command that gave it; its path."""
+def write_fit(
+    fitted: NodeClassifier, graph: Graph, out: Path | str, *, command: str, folder: Path | str | None = None
+) -> Path:
+    """Write the report of a fit, with the command that gave it and the folder of its results; its path."""
     try:
         diagnosis = diagnose(graph)
     except HeterophilyError:  # too few labels or edges for one
         diagnosis = None
-    page = graph_page(
-        diagnosis,
-        f"{fit_title(fitted)} on {graph.name}",
-        fit_sections(fitted, graph),
-        [command],
+    page = GraphPage(
+        diagnosis=diagnosis,
+        title=headline(fitted, graph),
+        sections=fit_sections(fitted, graph),
+        commands=[command],
+        kicker=f"{fit_title(fitted)} on {graph.name}",
+        lead=comparison(fitted, graph),
         alarms=[alarm.text for alarm in fitted.alarms_],
         scores=score_rows(fitted),
         scoring=scoring_sentence(fitted, graph),
@@ -80,58 +112,91 @@ def write_fit(fitted: NodeClassifier, graph: Graph, out: Path | str, *, command:
         settings={name: str(value) for name, value in settings_of(fitted.method).items()},
         facts=_run_facts(fitted),
         columns=column_rows(graph),
+        uncertain=uncertain_nodes(graph, Predictions.of(fitted, graph), fit.scored_nodes(fitted, graph)),
+        explain=shlex.join(["heterophily", "explain", str(folder or "FOLDER"), "NODE"]),
     )
-    return write_page(page, out)
+    return write_page(page.html(), out)
 
 
-def graph_page(
-    diagnosis: Diagnosis | None,
-    title: str,
-    sections: Sequence[Section],
-    commands: Sequence[str],
-    *,
-    alarms: Sequence[str] = (),
-    scores: Sequence[Sequence[str]] = (),
-    scoring: str = "",
-    leaderboard: Sequence[Sequence[str]] = (),
-    classes: Sequence[Sequence[str]] = (),
-    settings: Mapping[str, str] | None = None,
-    facts: Mapping[str, str] | None = None,
-    columns: Sequence[Sequence[str]] = (),
-) -> str:
-    """The page of one graph."""
-    kept = [section for section in sections if section.charts]
-    charts = [chart for section in kept for chart in section.charts]
-    methods = list(dict.fromkeys(m.method for chart in charts for m in chart.marks if m.method))
-    context = {
-        "title": title,
-        "diagnosis": diagnosis,
-        "sizes": panels.graph_facts(diagnosis) if diagnosis else {},
-        "meters": panels.meters(diagnosis) if diagnosis else [],
-        "direction": direction_facts(diagnosis.direction) if diagnosis and diagnosis.direction else {},
-        "sections": kept,
-        "commands": commands,
-        "alarms": alarms,
-        "scores": scores,
-        "scoring": scoring,
-        "leaderboard": leaderboard,
-        "classes": classes,
-        "settings": settings or {},
-        "facts": facts or {},
-        "columns": columns,
-    }
-    return render("graph.html", methods, context)
+@dataclass(frozen=True, kw_only=True)
+class GraphPage:
+    """The contents of the page of one graph. Tables have a head; empty parts are omitted."""
+
+    diagnosis: Diagnosis | None
+    title: str
+    sections: Sequence[Section]
+    commands: Sequence[str]
+    kicker: str = ""
+    lead: str = ""
+    alarms: Sequence[str] = ()
+    scores: Sequence[Sequence[str]] = ()
+    scoring: str = ""
+    leaderboard: Sequence[Sequence[str]] = ()
+    classes: Sequence[Sequence[str]] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    columns: Sequence[Sequence[str]] = ()
+    uncertain: tuple[str, Sequence[Sequence[str]]] = ("", ())
+    explain: str = ""
+
+    def html(self) -> str:
+        """Return the page."""
+        d, kept = self.diagnosis, [section for section in self.sections if section.charts]
+        charts = [chart for section in kept for chart in section.charts]
+        context = {
+            **vars(self),
+            "alarms": [f"{text[:1].upper()}{text[1:]}" for text in self.alarms],
+            "sections": kept,
+            "flow": flow_charts(d.compatibility, d.class_names, caption=closest(d)) if d else [],
+            "sizes": panels.graph_facts(d) if d else {},
+            "meters": panels.meters(d) if d else [],
+            "direction": direction_facts(d.direction) if d and d.direction else {},
+        }
+        return render("graph.html", list(dict.fromkeys(m.method for c in charts for m in c.marks if m.method)), context)
+
+
+def closest(diagnosis: Diagnosis) -> str:
+    """Return which two classes have the most similar neighbors."""
+    return "The neighbors of {} and {} are the most similar.".format(*diagnosis.closest_classes)
+
+
+def headline(fitted: NodeClassifier, graph: Graph) -> str:
+    """Return the score on held-out nodes, as the title of a report."""
+    nodes, name = fit.scored_nodes(fitted, graph), fitted.scoring_.name
+    part = fit.part_of(fitted, nodes)
+    value = (fitted.run_.scores.get("val" if part == "validation" else part) or {}).get(name)
+    if value is None:
+        return f"{fit_title(fitted)} on {graph.name}"
+    return f"{minus(score_text(name, value))} {scoring_title(fitted)} on {len(nodes):,} {part} nodes"
+
+
+def comparison(fitted: NodeClassifier, graph: Graph) -> str:
+    """Return the score without a model, which knows only how frequent the classes are."""
+    nodes, scoring = torch.from_numpy(fit.scored_nodes(fitted, graph)), fitted.scoring_
+    k = len(fitted.class_names_)
+    if not len(nodes) or scoring.requires(graph.labels[nodes], k):
+        return ""
+    score = class_share_score(scoring, graph.labels, fitted.split_.train, nodes, n_classes=k)
+    return f"A prediction from the shares of the classes alone reaches {minus(score_text(scoring.name, score))}."
 
 
 def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:
-    """Return confusion, accuracy by degree, compatibility, learning curve, and confidence."""
+    """Return compatibility, a map of nodes, examples, confusion, accuracy by degree, training, and confidence."""
+    known, nodes = Predictions.of(fitted, graph), fit.scored_nodes(fitted, graph)
+    maps = [node_map(fitted, graph, nodes)] if len(nodes) > 2 else []
     return [
+        Section("What the model learned", [*maps, *fit.compatibility_charts(fitted, graph)], CLASSES_TEXT),
+        example_section(graph, known, nodes),
         Section("Held-out nodes", fit.scored_charts(fitted, graph)),
-        Section(CLASSES, fit.compatibility_charts(fitted, graph)),
         Section("How training went", fit.learning_curves(fitted)),
         Section("Can the probabilities be trusted?", [*fit.reliability_charts(fitted), fit.confidence_chart(fitted)]),
         importance_section(fitted, graph),
     ]
+
+
+def example_section(graph: Graph, known: Predictions, nodes: IntArray) -> Section:
+    """Return the neighborhoods of single nodes."""
+    return Section("Single nodes and their neighbors", example_charts(graph, known, nodes), EXAMPLES_TEXT)
 
 
 def importance_section(fitted: NodeClassifier, graph: Graph) -> Section:
@@ -143,14 +208,18 @@ def importance_section(fitted: NodeClassifier, graph: Graph) -> Section:
 
 
 def score_rows(fitted: NodeClassifier) -> list[list[str]]:
-    """Part, number of nodes and scores, that of the run first; the first row is the head."""
-    scores, names = fitted.run_.scores, score_columns(fitted)
-    rows = [["nodes", "count", *map(title_of, names)]]
-    for part, nodes in fitted.split_.parts.items():
-        found = scores.get(part) or {}
-        shown = [score_text(name, found[name]) if name in found else "–" for name in names]
-        rows.append([part, f"{len(nodes):,}", *shown])
+    """Return the number of nodes and the scores of each part, that of the run first, with a head."""
+    parts = fitted.split_.parts
+    rows = [["", *(TITLES[part] for part in parts)], ["nodes", *(f"{len(nodes):,}" for nodes in parts.values())]]
+    for name in score_columns(fitted):
+        found = [(fitted.run_.scores.get(part) or {}).get(name) for part in parts]
+        rows.append([title_of(name), *("–" if v is None else minus(score_text(name, v)) for v in found)])
     return rows
+
+
+def minus(number: str) -> str:
+    """Return a number with a minus sign instead of a hyphen."""
+    return number.replace("-", "−")
 
 
 def leaderboard_rows(fitted: NodeClassifier) -> list[list[str]]:
