@@ -44,16 +44,19 @@ def run(*words, **variables):
 
 def test_a_built_and_installed_package_adds_its_method(tmp_path):
     pytest.importorskip("setuptools")
-    page = (ROOT / "docs" / "add-a-model.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "tutorials" / "own-method.md").read_text(encoding="utf-8")
     source, target = tmp_path / "package", tmp_path / "installed"
     source.mkdir()
     (source / "pyproject.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1])
     (source / "two_hop.py").write_text(MODULE)
     run("-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target", str(target), str(source))
-    path = os.pathsep.join([str(target), str(ROOT / "src")])
-    code = "from heterophily import build, load; print(build('two-hop', load('digits'), width=8).method)"
-    assert run("-c", code, PYTHONPATH=path).startswith("TwoHop(width=8")
-    assert "two-hop" in run("-m", "heterophily", "models", PYTHONPATH=path)
+    code = (
+        "import runpy, sys; from heterophily import build, load; print(build('two-hop', load('digits'), width=8).method)\n"
+        "sys.argv = ['heterophily', 'models']; runpy.run_module('heterophily', run_name='__main__')"
+    )
+    printed = run("-c", code, PYTHONPATH=os.pathsep.join([str(target), str(ROOT / "src")]))
+    assert printed.startswith("TwoHop(width=8")
+    assert "two-hop" in printed.partition("\n")[2]
 
 
 @pytest.mark.parametrize(
