@@ -11,10 +11,11 @@ LOWEST := .venv-lowest
 LOWEST_TESTS ?= tests/core tests/data tests/htmp tests/training
 TORCH_INDEX ?=
 
-.PHONY: help demo test lint types install browser lowest fuzz clean
+.PHONY: help demo docs test lint types install browser lowest fuzz clean
 help:
 	@echo "make demo    diagnose a bundled graph, compare five methods on it, and write a report"
 	@echo "make test    run the linter, the type checker, and the tests, as continuous integration does"
+	@echo "make docs    build the documentation site, without network"
 	@echo "make lowest  run tests with the lowest supported versions of all dependencies"
 	@echo "make fuzz    try 10,000 damaged inputs; SEED=1 selects other ones"
 	@echo "make clean   remove .venv, the demo, and caches"
@@ -35,6 +36,10 @@ demo: install
 	$(BIN)/heterophily table demo/results
 	$(BIN)/heterophily report demo/results --out demo/report.html
 	@echo "Open $(CURDIR)/demo/report.html in a browser."
+
+docs: install
+	$(BIN)/python tools/docs.py build/docs
+	@echo "Run $(BIN)/python -m http.server --directory build/docs/site and open http://localhost:8000"
 
 lint: install
 	$(BIN)/ruff check .
@@ -65,4 +70,4 @@ fuzz: install
 	$(BIN)/python -m tests.robustness.fuzz --cases 10000 --seed $(SEED)
 
 clean:
-	rm -rf $(VENV) $(LOWEST) demo .mypy_cache .ruff_cache .pytest_cache .coverage
+	rm -rf $(VENV) $(LOWEST) build demo .mypy_cache .ruff_cache .pytest_cache .coverage
