@@ -51,8 +51,9 @@ def test_a_built_and_installed_package_adds_its_method(tmp_path):
     (source / "two_hop.py").write_text(MODULE)
     run("-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target", str(target), str(source))
     code = (
-        "import runpy, sys; from heterophily import build, load; print(build('two-hop', load('digits'), width=8).method)\n"
-        "sys.argv = ['heterophily', 'models']; runpy.run_module('heterophily', run_name='__main__')"
+        "import runpy, sys; from heterophily import build, load\n"
+        "print(build('two-hop', load('digits'), width=8).method); sys.argv = ['heterophily', 'models']\n"
+        "runpy.run_module('heterophily', run_name='__main__')"
     )
     printed = run("-c", code, PYTHONPATH=os.pathsep.join([str(target), str(ROOT / "src")]))
     assert printed.startswith("TwoHop(width=8")
