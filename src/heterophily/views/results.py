@@ -1,15 +1,14 @@
 """The results page: results of the stored runs, compared with those of the paper.
 
-`python -m heterophily.views.results docs/results/runs.jsonl docs/results/trio.jsonl > docs/evidence/results.md`
-generates it and plots ranks.png next to the first file. The file remarks.toml next to it contains sentences about
-single cells: a table per model with a key per dataset.
+`python -m heterophily.views.results docs/results/{runs,trio,further}.jsonl > docs/evidence/results.md` generates it and
+plots ranks.png next to the first file. Two more files next to it are optional. remarks.toml contains sentences about
+single cells, a table per model with a key per dataset. program.toml contains the results of the published program.
 """
 
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 
 from heterophily.benchmark.table import Entry, Table, build_table, one_per_run
 from heterophily.core import chart
@@ -17,39 +16,47 @@ from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.data import published as paper
 from heterophily.runs.record import Record, latest, read_records
 from heterophily.views.charts import rank_chart
+from heterophily.views.claims import check_claims, claims_table
+from heterophily.views.goals import measure_goals
 from heterophily.views.matplotlib import save_charts
-from heterophily.views.own_method import compare_own_method, without_defaults
 from heterophily.views.page.commands import splits_text
 from heterophily.views.page.data import environments
-from heterophily.views.tables import number, p_text, rank_text, signed, to_markdown
+from heterophily.views.reproduction import Program, compare_reproduction, read_program
+from heterophily.views.results_summary import summarize
+from heterophily.views.settings_kinds import by_kind_of_settings, dataset_table
+from heterophily.views.tables import number, p_text, published_text, rank_text, signed, to_markdown
 from heterophily.views.templates import render_markdown
 
 Remarks = Mapping[str, Mapping[str, str]]  # model, dataset: a sentence
 Cells = Mapping[tuple[str, str], Sequence[Record]]  # model, dataset: records
-OURS = "cmgnn"
-YES_NO = {True: "yes", False: "**no**", None: "–"}
 
 
-def page(records: Sequence[Record], *, remarks: Remarks | None = None, diagram: str = "") -> str:
+def page(
+    records: Sequence[Record], *, remarks: Remarks | None = None, program: Program | None = None, diagram: str = ""
+) -> str:
     """Return the page as Markdown. `diagram` is the link to the critical-difference diagram."""
-    used = without_defaults(records)
-    table, cells = build_table(used, against=True), latest(used)
+    kinds = by_kind_of_settings(records)
+    table, cells = kinds.tuned, latest(kinds.records)
     _check(remarks or {}, table)
     runs = [run for cell in cells.values() for run in one_per_run(cell)]
-    done = [run for run in runs if run.done]
     compared = [entry for entry in table if entry.verdict is not None]
     ratios = sorted({round(ratio, 2) for ratio in table.test_to_train.values()})
+    goals, claims = measure_goals(kinds, program or {}), check_claims(kinds.records)
+    reproduction = compare_reproduction(table, cells, program or {})
     return render_markdown(
         "results.md.j2",
         table=table,
+        untuned=kinds.untuned,
+        default=kinds.default.models if kinds.default else (),
+        findings=summarize(kinds, goals, reproduction, claims),
         paper=paper.title(),
-        n_done=len(done),
-        hours=sum(float(run.run.get("seconds", 0)) for run in done) / 3600,
         n_compared=len(compared),
         n_reproduced=sum(bool(entry.verdict) for entry in compared),
-        cmgnn=_cmgnn_table(table, cells),
-        own=compare_own_method(records, table),
-        main=to_markdown(table, over_datasets=False).rstrip(),
+        reproduction=reproduction,
+        goals=goals,
+        claims=claims_table(claims) if claims else None,
+        per_dataset={name: dataset_table(kinds, name) for name in table.datasets},
+        main=to_markdown(build_table(kinds.records), over_datasets=False).rstrip(),
         ranks=_rank_table(table),
         tests=_test_table(table),
         ratios=" to ".join(f"{r:.2f}" for r in dict.fromkeys((*ratios[:1], *ratios[-1:]))),
@@ -59,10 +66,20 @@ def page(records: Sequence[Record], *, remarks: Remarks | None = None, diagram: 
         out_of_memory=[_entry(e, remarks) for e in table if e.published and e.published.out_of_memory],
         unfinished=_unfinished(table, cells),
         settings=_settings_table(table, runs),
-        environments=environments(runs),
-        models="all" if table.models == tuple(paper.methods()) else ",".join(table.models),
-        splits=_splits(runs),
+        **_counts(records),
     )
+
+
+def _counts(records: Iterable[Record]) -> dict[str, object]:
+    """The number of finished runs of all kinds of settings, their time, and where they ran."""
+    done = [record for record in records if record.done]
+    return {
+        "n_done": len(done),
+        "n_methods": len({run.model for run in done}),
+        "hours": sum(float(run.run.get("seconds", 0)) for run in done) / 3600,
+        "environments": environments(done),
+        "splits": _splits(done),
+    }
 
 
 def _entry(entry: Entry, remarks: Remarks | None, otherwise: str = "") -> dict[str, str]:
@@ -70,36 +87,11 @@ def _entry(entry: Entry, remarks: Remarks | None, otherwise: str = "") -> dict[s
     return {
         "name": f"{entry.model} on {entry.dataset}",
         "mean": number(entry),
-        "published": _published(entry),
+        "published": published_text(entry),
         "difference": signed(entry.difference or 0.0, digits=3),
         "tolerance": f"{entry.tolerance or 0.0:.3f}",
         "remark": (remarks or {}).get(entry.model, {}).get(entry.dataset, otherwise),
     }
-
-
-def _cmgnn_table(table: Table, cells: Cells) -> chart.Table | None:
-    if OURS not in table.models:
-        return None
-    rows = [
-        [
-            entry.dataset,
-            number(entry),
-            _published(entry),
-            "–" if entry.difference is None else signed(entry.difference),
-            YES_NO[entry.verdict],
-            _matrix_error(cells.get((OURS, entry.dataset), ())),
-            str(entry.n),
-        ]
-        for entry in table.row(OURS)
-    ]
-    head = ["dataset", "accuracy", "paper", "difference", "reproduced", "error of M̂", "runs"]
-    return chart.Table(head, rows)
-
-
-def _matrix_error(records: Iterable[Record]) -> str:
-    runs = [run for run in one_per_run(records) if run.done]
-    known = [run.details["compatibility_error"] for run in runs if "compatibility_error" in run.details]
-    return f"{fmean(known):.3f}" if known else "–"
 
 
 def _rank_table(table: Table) -> chart.Table | None:
@@ -119,12 +111,6 @@ def _test_table(table: Table) -> chart.Table:
         equal += [f"{model} (not tested)" for model in table.untested[name]]
         rows.append([name, comparisons[0].best, ", ".join(equal) or "none"])
     return chart.Table(["dataset", "best", "not significantly worse"], rows)
-
-
-def _published(entry: Entry) -> str:
-    if entry.published is None or entry.published.mean is None:
-        return "–"
-    return f"{entry.published.mean:.2f} ± {entry.published.std:.2f}"
 
 
 def _unfinished(table: Table, cells: Cells) -> dict[tuple[str, str], list[str]]:
@@ -194,11 +180,12 @@ def _check(remarks: Remarks, table: Table) -> None:
 def write_page(*files: Path) -> str:
     """Plot the diagram next to the first file of runs, if there is a ranking, and return the page."""
     records = [record for file in files for record in read_records(file)]
-    ranking, folder = build_table(without_defaults(records)).ranking, files[0].parent
+    ranking, folder = by_kind_of_settings(records).tuned.ranking, files[0].parent
     link = ""
     if ranking is not None:
         link = f"../{folder.name}/{save_charts([rank_chart(ranking)], folder / 'ranks.png').name}"
-    return page(records, remarks=read_remarks(folder / "remarks.toml"), diagram=link)
+    program = read_program(folder / "program.toml")
+    return page(records, remarks=read_remarks(folder / "remarks.toml"), program=program, diagram=link)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from heterophily.benchmark.significance import PairedTest
-from heterophily.benchmark.table import DIGITS, Entry, Table
+from heterophily.benchmark.table import DIGITS, MISSING, Entry, Table
 from heterophily.core.csv_files import write_csv
 from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.files import write_atomically
@@ -49,6 +49,15 @@ def published_comparison(entry: Entry) -> str:
         return "OOM"
     printed = f"{entry.published.mean:.{DIGITS}f}"
     return printed if entry.difference is None else f"{printed}, {signed(entry.difference)}"
+
+
+def published_text(entry: Entry | None) -> str:
+    """The published mean ± standard deviation, OOM, or – where the paper has no cell."""
+    if entry is None or entry.published is None:
+        return MISSING
+    if entry.published.mean is None:
+        return "OOM"
+    return f"{entry.published.mean:.{DIGITS}f} ± {entry.published.std:.{DIGITS}f}"
 
 
 def signed(value: float, *, digits: int = DIGITS) -> str:
