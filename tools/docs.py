@@ -18,6 +18,9 @@ from collections.abc import Callable
 from os.path import relpath
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from notebooks import to_markdown
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 COPIED = {".md", ".ipynb", ".svg", ".png", ".css"}
@@ -49,9 +52,9 @@ def write_pages(pages: Path) -> None:
     for source in sorted(path for path in DOCS.rglob("*") if path.suffix in COPIED):
         target = pages / place_of(source)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if source.suffix == ".md":
+        if source.suffix in (".md", ".ipynb"):
             target.write_text(convert(source, pages), encoding="utf-8")
-        elif source.suffix != ".ipynb":
+        else:
             shutil.copyfile(source, target)
     for name, place in ROOT_PAGES.items():
         if name != "README.md":
@@ -68,8 +71,9 @@ def place_of(source: Path) -> str:
 
 def convert(source: Path, pages: Path) -> str:
     """Return a page with the links and figures of the site."""
-    text = source.read_text(encoding="utf-8")
     here = Path(place_of(source)).parent
+    is_notebook = source.suffix == ".ipynb"
+    text = to_markdown(source, pages / here) if is_notebook else source.read_text(encoding="utf-8")
     text = outside_code(text, lambda prose: FIGURE.sub(lambda match: inserted(source, match), prose))
     return outside_code(text, lambda prose: LINK.sub(lambda match: linked(source, here, pages, match), prose))
 
@@ -106,4 +110,7 @@ def inserted(source: Path, match: re.Match[str]) -> str:
 
 
 if __name__ == "__main__":
-    print(f"wrote {build(Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / 'build' / 'docs'))}")
+    try:
+        print(f"wrote {build(Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / 'build' / 'docs'))}")
+    except subprocess.CalledProcessError:
+        sys.exit("the site has warnings; correct the pages that are listed above")

@@ -153,7 +153,6 @@ def test_wrong_options_are_one_sentence(folder, run, words, sentence):
 
 
 def test_options_are_words_of_a_command():
-    assert TableOptions(ignore=["a, b", '"c,d"']).roles.ignore == ["a", "b", "c,d"]
     options = TableOptions(id_column="my id", ignore=["a", "b"], label_bins=3)
     assert options.table_words == ["--id", "my id", "--ignore", "a", "--ignore", "b", "--label-bins", "3"]
     assert TableOptions().roles is None

@@ -81,46 +81,17 @@ def test_lengths_must_agree(fields, words):
     ("labels", "words"),
     [
         ([0, -2, 1], "-1 for unknown, got -2 at node 1; number the classes from 0"),
-        ([0, 1.5, 2], "or text, with None for unknown, got 1.5; convert them"),
-        ([0, np.nan, 2], "with None for unknown, got nan"),
-        ([0, np.inf, 2], "with None for unknown, got inf"),
-        (np.array(["cat", 1, "cat"], dtype=object), "with None for unknown, got 'cat'"),
-        ([[0, 1], [1, 0], [0, 1]], r"one integer or name per node, got shape \(3, 2\)"),
-        ([[0], [1, 0], [0]], "one integer or name per node, got rows of different length"),
+        ([0, 1.5, 2], "must be integers, with -1 for unknown, got 1.5"),
+        ([0, np.nan, 2], "must be integers, with -1 for unknown, got nan"),
+        ([0, np.inf, 2], "must be integers, with -1 for unknown, got inf"),
+        (["cat", "dog", "cat"], "must be integers, with -1 for unknown, got 'cat'; for class names"),
+        ([[0, 1], [1, 0], [0, 1]], r"one integer per node, got shape \(3, 2\)"),
+        ([[0], [1, 0], [0]], "one integer per node, got rows of different length"),
     ],
 )
 def test_labels_must_be_class_numbers(labels, words):
     with refused(words):
         Graph.from_edges(EDGES, labels=labels)
-
-
-@pytest.mark.parametrize(
-    ("labels", "class_names", "codes", "names", "values"),
-    [
-        (["dog", "cat", None], None, [1, 0, -1], ("cat", "dog"), ("cat", "dog")),
-        (["dog", "cat", None], ["dog", "fox", "cat"], [0, 2, -1], ("dog", "fox", "cat"), ("dog", "fox", "cat")),
-        (np.array([True, False, True]), None, [1, 0, 1], ("False", "True"), (False, True)),
-        ([True, None, True], ["honest", "fraud"], [1, -1, 1], ("honest", "fraud"), None),
-        ([1, None, 0], ["a", "b"], [1, -1, 0], ("a", "b"), None),
-        ([None, None, None], None, [-1, -1, -1], None, None),
-    ],
-)
-def test_labels_may_be_text_or_booleans(labels, class_names, codes, names, values):
-    graph = Graph.from_edges(EDGES, labels=labels, class_names=class_names)
-    assert graph.labels.tolist() == codes
-    assert graph.class_names == names
-    assert graph.class_values == values
-
-
-def test_text_labels_must_be_among_the_given_names():
-    with refused('unknown class in labels "cat"; available: dog, fox'):
-        Graph.from_edges(EDGES, labels=["dog", "cat", None], class_names=["dog", "fox"])
-
-
-def test_an_error_lists_up_to_100_names():
-    message = str(unknown_name("node", "x", map(str, range(1000))))
-    assert message.endswith(", 188, and 900 more")
-    assert len(message) < 1000
 
 
 def test_labels_must_be_below_the_number_of_classes():

@@ -105,14 +105,6 @@ def test_one_class_of_training_nodes_gives_a_constant_prediction(graph):
     assert (trees(graph).argmax(dim=1) == 0).all()
 
 
-def test_training_nodes_without_labeled_neighbors_have_empty_label_shares(graph):
-    even = torch.arange(0, N, 2)  # neighbors of even nodes are odd
-    split = Split.from_nodes(even[:80], even[80:])
-    labels = (torch.arange(N) // 2) % 2
-    separate = graph.replace(labels=labels, splits={"0": split}, features=labels[:, None] + 0.1 * graph.features)
-    assert run(separate, n_hops=1)[1].score("val") > 0.9
-
-
 def test_a_saved_classifier_predicts_the_same_and_contains_no_code(graph, tmp_path):
     model = NodeClassifier("boosting", max_epochs=30, n_positions=4).fit(graph, split="0")
     folder = model.save(tmp_path)

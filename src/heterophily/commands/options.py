@@ -1,6 +1,5 @@
 """Options that several commands share, and commands whose options are the fields of a dataclass."""
 
-import csv
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -84,7 +83,7 @@ class RoleOptions:
         """The options as an argument of `open_graph`; None if there are none."""
         from heterophily.core.frames import Roles
 
-        values = {name.removesuffix("_column"): _split(getattr(self, name, None)) for name in TABLE_OPTIONS}
+        values = {name.removesuffix("_column"): getattr(self, name, None) for name in TABLE_OPTIONS}
         given = {field.name: values[field.name] for field in fields(Roles) if values[field.name]}
         return Roles(**given) if given else None  # type: ignore[arg-type]
 
@@ -104,27 +103,20 @@ class RoleOptions:
 class TableOptions(RoleOptions):
     """The columns of tables with a role, and the treatment of the other columns of the node table."""
 
-    ignore: Annotated[
-        list[str], _column("--ignore"), "Comma-separated columns of nodes that are not features; can be repeated."
-    ] = field(default_factory=list)
-    categorical: Annotated[
-        list[str], _column("--categorical"), "Comma-separated columns of nodes with categories; can be repeated."
-    ] = field(default_factory=list)
-    numeric: Annotated[
-        list[str], _column("--numeric"), "Comma-separated columns of nodes with numbers; can be repeated."
-    ] = field(default_factory=list)
+    ignore: Annotated[list[str], _column("--ignore"), "Column of nodes that is not a feature; can be repeated."] = (
+        field(default_factory=list)
+    )
+    categorical: Annotated[list[str], _column("--categorical"), "Column of nodes with categories; can be repeated."] = (
+        field(default_factory=list)
+    )
+    numeric: Annotated[list[str], _column("--numeric"), "Column of nodes with numbers; can be repeated."] = field(
+        default_factory=list
+    )
     label_bins: Annotated[
         int | None,
         Option(min=2, rich_help_panel="Tables"),
         "Number of classes of equal size into which a numeric label is divided.",
     ] = None
-
-
-def _split(value: object) -> object:
-    """Split comma-separated names of columns. A name in quotes can contain commas."""
-    return (
-        [name for row in csv.reader(value, skipinitialspace=True) for name in row] if isinstance(value, list) else value
-    )
 
 
 def with_options(options: type[O]) -> Callable[[Callable[[O], None]], Command]:

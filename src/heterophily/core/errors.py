@@ -4,8 +4,6 @@ import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-MAX_NAMES = 100  # of an error, which lists all methods but not all nodes
-
 
 class HeterophilyError(ValueError):
     """A problem that the user can fix, such as invalid input.
@@ -32,8 +30,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> HeterophilyEr
     names = sorted(known)
     close = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     text = f'"{name[:200]}"' if isinstance(name, str) else " ".join(reprlib.repr(name).split())
-    rest = f", and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
-    options = ", ".join(names[:MAX_NAMES]) + rest
+    options = ", ".join(names)
     hint = f'did you mean "{close[0]}"?' if close else f"available: {options or 'none'}"
     return HeterophilyError(f"unknown {kind} {text}; {hint}")
 

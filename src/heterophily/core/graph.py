@@ -33,7 +33,7 @@ from heterophily.core.validation import (
     count_nodes,
     edge_array,
     feature_matrix,
-    named_labels,
+    label_vector,
     weight_vector,
 )
 from heterophily.core.weights import sum_repeated, symmetrized_weights
@@ -133,8 +133,7 @@ class Graph(Constructors):
         weights
             Positive weights of the edges, (E,). Weights of repeated edges are added.
         features, labels
-            Numbers, (N, F), dense or sparse, and classes, (N,): numbers with -1 for unknown labels, or text or
-            booleans with None for unknown labels.
+            Numbers, (N, F), dense or sparse, and class numbers, (N,), with -1 for unknown labels.
         splits
             Splits by name, each a `Split` or a sequence of nodes for train, val, and test.
         n_nodes, n_classes
@@ -151,9 +150,7 @@ class Graph(Constructors):
         check_argument("name", name, TEXT)
         pairs = edge_array(edges)
         x = None if features is None else feature_matrix(features)
-        class_names, y, values = _as_names("class_names", class_names), None, None
-        if labels is not None:
-            y, class_names, values = named_labels(labels, class_names)
+        y = None if labels is None else label_vector(labels)
         n = count_nodes(pairs, x, y, n_nodes)
         y = torch.full((n,), -1) if y is None else y
         check_edges(pairs, n)
@@ -167,8 +164,7 @@ class Graph(Constructors):
             splits=as_splits(splits),
             name=name,
             node_ids=_as_names("node_ids", node_ids),
-            class_names=None if class_names is None else tuple(class_names),
-            class_values=values,
+            class_names=_as_names("class_names", class_names),
         )
 
     @property

@@ -3,8 +3,7 @@
 Every message states what was expected, what was received, and what to do next.
 """
 
-import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -14,13 +13,13 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from heterophily.core.arguments import short_text
-from heterophily.core.errors import HeterophilyError, unknown_name
+from heterophily.core.errors import HeterophilyError
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.core.types import Array, IntArray
 from heterophily.core.weights import check_weights
 
 if TYPE_CHECKING:
-    from heterophily.core.graph import ClassValues, Graph
+    from heterophily.core.graph import Graph
     from heterophily.core.split import Split
 
 ArrayInput: TypeAlias = ArrayLike | Tensor
@@ -213,54 +212,20 @@ def _dense(features: ArrayLike | None) -> Tensor:
 
 def label_vector(labels: ArrayInput) -> Tensor:
     """Return labels as integers, (N,)."""
-    y = _label_array(labels)
+    y = _array(labels, "labels must be one integer per node")
+    y = y.squeeze(1) if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim != 1:
+        raise HeterophilyError(f"labels must be one integer per node, got shape {y.shape}")
     integral = np.full(y.shape, y.dtype.kind in "iu")
     if y.dtype.kind == "f":
         numbers = y.astype(np.float64)
         integral = (numbers == np.round(numbers)) & (np.abs(numbers) < MAX_EXACT)
     if not integral.all():
         raise HeterophilyError(
-            f"labels must be integers, with -1 for unknown, or text, with None for unknown, got "
-            f"{y[~integral].tolist()[0]!r}; convert them"
+            f"labels must be integers, with -1 for unknown, got {y[~integral].tolist()[0]!r}; for "
+            "class names, read tables with Graph.from_files or encode them first"
         )
     return torch.from_numpy(y.astype(np.int64))
-
-
-def named_labels(
-    labels: ArrayInput, names: Sequence[str] | None
-) -> tuple[Tensor, Sequence[str] | None, "ClassValues | None"]:
-    """Return labels as integers, (N,), and names and values of the classes. The given names determine their order."""
-    y = _label_array(labels)
-    if y.dtype.kind not in "bOU":
-        return label_vector(y), names, None
-    cells = [value.item() if isinstance(value, np.generic) else value for value in y.tolist()]
-    known = [value for value in cells if not is_missing(value)]
-    kinds = {type(value) for value in known}
-    if kinds <= {int}:
-        return label_vector([-1 if is_missing(value) else value for value in cells]), names, None
-    if kinds not in ({str}, {bool}):
-        return label_vector(y), names, None
-    is_text = kinds == {str}
-    values = sorted(set(known)) if names is None else list(names) if is_text else [False, True]
-    if unknown := set(known) - set(values):
-        raise unknown_name("class in labels", min(unknown), names or ())
-    numbers = {value: number for number, value in enumerate(values)}
-    codes = torch.tensor([-1 if is_missing(value) else numbers[value] for value in cells])
-    return codes, names or tuple(map(str, values)), tuple(values) if is_text or names is None else None
-
-
-def _label_array(labels: ArrayInput) -> Array:
-    y = _array(labels, "labels must be one integer or name per node")
-    y = y.squeeze(1) if y.ndim == 2 and y.shape[1] == 1 else y
-    if y.ndim != 1:
-        raise HeterophilyError(f"labels must be one integer or name per node, got shape {y.shape}")
-    return y
-
-
-def is_missing(value: object) -> bool:
-    """Return whether a label is unknown: None, NaN, or a missing value of pandas."""
-    is_nan = isinstance(value, float) and math.isnan(value)
-    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def weight_vector(weights: ArrayInput, n_edges: int) -> Tensor:

@@ -156,7 +156,7 @@ class _Grower:
     ) -> None:
         n = forest.n_iterations
         classifier.set_params(max_iter=min(n + max(FIRST_CHUNK, int(GROWTH * n)), limit))
-        forest.append(classifier.fit(_without_empty(x), y, sample_weight=self.sample_weight))
+        forest.append(classifier.fit(x, y, sample_weight=self.sample_weight))
 
     def _score(self, forest: Forest, rows: dict[str, _Rows], seconds: float) -> None:
         """Record the scores after an iteration. The log loss decides between equal scores."""
@@ -200,9 +200,3 @@ class _Grower:
             seed=self.seed,
             device="cpu",
         )
-
-
-def _without_empty(x: FloatArray) -> FloatArray:
-    """Replace columns without any value by zeros, because scikit-learn 1.9 cannot bin them. No tree uses them."""
-    is_empty = np.isnan(x).all(axis=0)
-    return np.where(is_empty, np.float32(0), x) if is_empty.any() else x

@@ -1,5 +1,6 @@
 """The inputs of a classifier: graphs of several libraries, tables, and labels of any type."""
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, Union
 
@@ -14,7 +15,6 @@ from heterophily.core.graph import Graph
 from heterophily.core.sparse import Matrix
 from heterophily.core.structure import encode_structure, with_features
 from heterophily.core.types import Array, BoolArray
-from heterophily.core.validation import is_missing
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -99,7 +99,12 @@ def known_labels(values: Array) -> BoolArray:
         return np.asarray(values != UNKNOWN)
     if values.dtype.kind == "f":
         return ~np.isnan(values)
-    return np.array([not is_missing(value) for value in values.tolist()], dtype=bool)
+    return np.array([not _is_missing(value) for value in values.tolist()], dtype=bool)
+
+
+def _is_missing(value: object) -> bool:
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")  # of pandas
 
 
 def align_labels(graph: Graph, names: Sequence[str]) -> Graph:
