@@ -1,23 +1,24 @@
 """Commands for the benchmark: run it, print its table and report, and share its records."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import (
-    Settings,
-    TableOptions,
-    parse_names,
-    parse_settings,
-    print_colored,
-    with_options,
-)
+from heterophily.commands.config import RunOptions, settings_option
+from heterophily.commands.options import parse_names, parse_settings, with_options
+from heterophily.commands.output import OutputOptions, print_colored
 from heterophily.core.arguments import MAX_SEED
 from heterophily.core.errors import HeterophilyError
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS
+
+if TYPE_CHECKING:
+    from heterophily.benchmark.table import Table
+    from heterophily.core.types import JsonObject
+    from heterophily.runs.record import Record
 
 app = typer.Typer()
 PANEL = "Experiments"
@@ -27,7 +28,7 @@ Format = Literal["text", "md", "latex", "csv", "json", "html"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchOptions(TableOptions):
+class BenchOptions(RunOptions):
     """Options of `bench`."""
 
     out: Annotated[Path, "Folder for the records. A rerun continues from the existing ones."]
@@ -44,7 +45,7 @@ class BenchOptions(TableOptions):
     retry: Annotated[bool, Option("--retry"), "Repeat failed runs."] = False
     engine: Annotated[str, "`local`, `dask`, or `ray`."] = "local"
     address: Annotated[str | None, "Address of the Dask or Ray cluster."] = None
-    settings: Settings = field(default_factory=list)
+    settings: Annotated[list[str], settings_option()] = field(default_factory=list)
     settings_files: Annotated[
         list[Path],
         Option("--settings"),
@@ -82,33 +83,45 @@ def bench(options: BenchOptions) -> None:
         retry=options.retry,
         engine=options.engine,
         address=options.address,
-        display=show_progress,
+        display=partial(show_progress, quiet=options.quiet),
     )
     n_failed = sum(not record.done for record in records)
     for name, reason in skipped.items():
         print_colored(f"skipped {name}: {reason}", "yellow")
-    n_done = len(records) - n_failed
-    typer.echo(f"{n_done} of {len(records)} runs finished, {n_failed} failed: {options.out}")
+    n_done, runs = len(records) - n_failed, list(map(_run_facts, records))
+    options.show(
+        lambda: f"{n_done} of {len(records)} runs finished, {n_failed} failed: {options.out}",
+        lambda: {"out": str(options.out), "finished": n_done, "failed": n_failed, "skipped": skipped, "runs": runs},
+    )
     if n_failed or skipped:
         raise typer.Exit(1)
 
 
-@app.command(rich_help_panel=PANEL)
-def table(
-    source: Results,
-    kind: Annotated[Format | None, Option("--format", help="Format; the file extension of --out by default.")] = None,
-    against: Annotated[Literal["paper"] | None, Option(help="Compare with published results.")] = None,
-    scoring: Annotated[str, Option(help=f"One of {', '.join(SCORINGS)}.")] = DEFAULT_SCORING.name,
-    models: Annotated[str, Option(help="Comma-separated list of methods, or `all`.")] = "all",
-    datasets: Annotated[str, Option(help="Comma-separated list of datasets, or `all`.")] = "all",
-    out: Annotated[Path | None, Option(help="File for the table; printed by default.")] = None,
-    diagram: Annotated[
-        Path | None, Option(help="Image file for a critical-difference diagram: .png, .pdf, or .svg.")
-    ] = None,
+def _run_facts(record: "Record") -> "JsonObject":
+    names = ("model", "dataset", "split", "seed", "status", "reason")
+    return {**{name: getattr(record, name) for name in names}, "scores": record.run.get("scores", {})}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCommandOptions(OutputOptions):
+    """Options of `table`."""
+
+    source: Results
+    kind: Annotated[Format | None, Option("--format"), "Format; the file extension of --out by default."] = None
+    against: Annotated[Literal["paper"] | None, "Compare with published results."] = None
+    scoring: Annotated[str, f"One of {', '.join(SCORINGS)}."] = DEFAULT_SCORING.name
+    models: Annotated[str, "Comma-separated list of methods, or `all`."] = "all"
+    datasets: Annotated[str, "Comma-separated list of datasets, or `all`."] = "all"
+    out: Annotated[Path | None, "File for the table; printed by default."] = None
+    diagram: Annotated[Path | None, "Image file for a critical-difference diagram: .png, .pdf, or .svg."] = None
     pairs: Annotated[
-        bool, Option("--pairs", help="Print the tests of all pairs of methods as CSV or JSON instead of the means.")
-    ] = False,
-) -> None:
+        bool, Option("--pairs"), "Print the tests of all pairs of methods as CSV or JSON instead of the means."
+    ] = False
+
+
+@app.command(rich_help_panel=PANEL)
+@with_options(TableCommandOptions)
+def table(options: TableCommandOptions) -> None:
     """Print means, ranks, and significance of benchmark results.
 
     If `tune` selected some of the settings, each dataset has a column with the default and one with the tuned settings.
@@ -116,23 +129,42 @@ def table(
     from heterophily.benchmark.columns import table
     from heterophily.views.charts import table_diagram
     from heterophily.views.matplotlib import check_extension, save_charts
-    from heterophily.views.tables import format_of, print_table, render_pairs, write_table, write_text
+    from heterophily.views.tables import format_of, write_text
 
-    if diagram is not None:
-        check_extension(diagram)
+    if options.diagram is not None:
+        check_extension(options.diagram)
     result = table(
-        source, scoring=scoring, models=_names_or_none(models), datasets=_names_or_none(datasets), against=against
+        options.source,
+        scoring=options.scoring,
+        models=_names_or_none(options.models),
+        datasets=_names_or_none(options.datasets),
+        against=options.against,
     )
-    plotted = None if diagram is None else save_charts([table_diagram(result)], diagram)
-    if pairs:
-        text = render_pairs(result, kind or ("csv" if out is None else format_of(out)))
-        typer.echo(text, nl=False) if out is None else write_text(text, out)
-    elif out is None:
-        print_table(result, kind or "text")
-    else:
-        write_table(result, out, kind or format_of(out))
-    for path in filter(None, (out, plotted)):
-        typer.echo(f"wrote {path}", err=True)
+    plotted = None if options.diagram is None else save_charts([table_diagram(result)], options.diagram)
+    if options.out is not None:
+        write_text(_render(options, result, options.kind or format_of(options.out)), options.out)
+    _print_table(options, result)
+    for path in filter(None, (options.out, plotted)):
+        options.note(f"wrote {path}")
+
+
+def _print_table(options: TableCommandOptions, result: "Table") -> None:
+    from heterophily.views.console import console
+    from heterophily.views.tables import text_view
+
+    kind = options.kind or ("csv" if options.pairs else "text")
+    if options.as_json:
+        typer.echo(_render(options, result, "json"), nl=False)
+    elif options.out is None and kind == "text":
+        options.show(lambda: text_view(result, width=console().width), dict)
+    elif options.out is None:
+        typer.echo(_render(options, result, kind), nl=False)
+
+
+def _render(options: TableCommandOptions, result: "Table", kind: str) -> str:
+    from heterophily.views.tables import render_pairs, render_table
+
+    return render_pairs(result, kind) if options.pairs else render_table(result, kind)
 
 
 def _names_or_none(text: str) -> list[str] | None:
@@ -140,47 +172,67 @@ def _names_or_none(text: str) -> list[str] | None:
     return None if names == ["all"] else names
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(OutputOptions):
+    """Options of `report`."""
+
+    source: Results
+    out: Annotated[Path, "HTML file for the report."]
+    studies: Annotated[Path | None, "Folder written by `study`; by default `studies` next to the records."] = None
+    diagnose: Annotated[bool, Option("--diagnose/--no-diagnose"), "Diagnose the graphs that are available."] = True
+
+
 @app.command(rich_help_panel=PANEL)
-def report(
-    source: Results,
-    out: Annotated[Path, Option(help="HTML file for the report.")],
-    studies: Annotated[
-        Path | None, Option(help="Folder written by `study`; by default `studies` next to the records.")
-    ] = None,
-    diagnose: Annotated[bool, Option(help="Diagnose the graphs that are available.")] = True,
-) -> None:
+@with_options(ReportOptions)
+def report(options: ReportOptions) -> None:
     """Write a single HTML file that summarizes benchmark results and studies."""
     from heterophily.views.page.build import report
 
-    path = report(source, out, studies=studies, diagnose=diagnose)
-    typer.echo(f"wrote {path}; open it in a browser, no network is required")
+    path = report(options.source, options.out, studies=options.studies, diagnose=options.diagnose)
+    options.show(lambda: f"wrote {path}; open it in a browser, no network is required", lambda: {"file": str(path)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackOptions(OutputOptions):
+    """Options of `pack`."""
+
+    source: Annotated[Path, Argument(metavar="RESULTS"), "Folder with records."]
+    out: Annotated[Path, Argument(metavar="FILE"), "File for all records: .jsonl."]
+    curves: Annotated[bool, Option("--curves"), "Include learning curves."] = False
 
 
 @app.command(rich_help_panel=PANEL)
-def pack(
-    source: Annotated[Path, Argument(metavar="RESULTS", help="Folder with records.")],
-    out: Annotated[Path, Argument(metavar="FILE", help="File for all records: .jsonl.")],
-    curves: Annotated[bool, Option("--curves", help="Include learning curves.")] = False,
-) -> None:
+@with_options(PackOptions)
+def pack(options: PackOptions) -> None:
     """Combine the records of a folder into one file that is easy to share."""
     from heterophily.runs.record import pack_records, read_records
 
-    records = read_records(source)
+    records = read_records(options.source)
     if not records:
-        raise HeterophilyError(f"{source} contains no records, so {out} is not written")
-    typer.echo(f"wrote {pack_records(records, out, curves=curves)}: {len(records)} runs")
+        raise HeterophilyError(f"{options.source} contains no records, so {options.out} is not written")
+    path = pack_records(records, options.out, curves=options.curves)
+    options.show(lambda: f"wrote {path}: {len(records)} runs", lambda: {"file": str(path), "runs": len(records)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnpackOptions(OutputOptions):
+    """Options of `unpack`."""
+
+    source: Annotated[Path, Argument(metavar="FILE"), "File written by `pack`."]
+    out: Annotated[Path, Argument(metavar="RESULTS"), "Folder for the records."]
 
 
 @app.command(rich_help_panel=PANEL)
-def unpack(
-    source: Annotated[Path, Argument(metavar="FILE", help="File written by `pack`.")],
-    out: Annotated[Path, Argument(metavar="RESULTS", help="Folder for the records.")],
-) -> None:
+@with_options(UnpackOptions)
+def unpack(options: UnpackOptions) -> None:
     """Extract packed records into a folder, from which `bench` continues."""
     from heterophily.runs.record import read_records
     from heterophily.runs.store import Store
 
-    records = read_records(source)
-    n_new = Store(out).add(records)
+    records = read_records(options.source)
+    n_new = Store(options.out).add(records)
     others = "; the others already exist" if n_new < len(records) else ""
-    typer.echo(f"wrote {n_new} of {len(records)} runs to {out}{others}")
+    options.show(
+        lambda: f"wrote {n_new} of {len(records)} runs to {options.out}{others}",
+        lambda: {"folder": str(options.out), "new": n_new, "runs": len(records)},
+    )

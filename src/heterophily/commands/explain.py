@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import Json, Nodes, Report, RoleOptions, check_report, print_json, with_options
+from heterophily.commands.options import Nodes, Report, RoleOptions, check_report, with_options
 from heterophily.core.errors import HeterophilyError
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ class ExplainOptions(RoleOptions):
     model: Annotated[str | None, "Python file that defines the method, if it is your own."] = None
     plot: Annotated[Path | None, "Image file for the neighborhood or the importances: .png, .pdf, or .svg."] = None
     report: Report = None
-    as_json: Json = False
 
 
 @app.command(rich_help_panel=PANEL)
@@ -93,15 +92,11 @@ def _show(
     charts: "list[Chart]",
 ) -> None:
     """Print an explanation, and write its picture and its report."""
-    from heterophily.views.console import console
     from heterophily.views.matplotlib import save_charts
 
-    if options.as_json:
-        print_json(explanation.to_dict())
-    else:
-        console().print(view)
+    options.show(lambda: view, explanation.to_dict)
     if options.plot is not None and picture:
-        typer.echo(f"wrote {save_charts(picture, options.plot)}", err=True)
+        options.note(f"wrote {save_charts(picture, options.plot)}")
     if options.report is not None:
         from heterophily.views.page.explanation import write_explanation
 
@@ -109,4 +104,4 @@ def _show(
         words += [] if options.target is None else ["--class", options.target]
         words += [] if options.graph is None else ["--graph", options.graph]
         path = write_explanation(explanation, charts, options.report, words=words)
-        typer.echo(f"wrote {path}", err=True)
+        options.note(f"wrote {path}")

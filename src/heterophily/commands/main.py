@@ -16,7 +16,7 @@ import typer
 
 from heterophily import __version__
 from heterophily.commands import bench, explain, graphs, models, search, study
-from heterophily.commands.options import print_colored
+from heterophily.commands.output import print_colored
 from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.core.machine import retain_freed_memory
 

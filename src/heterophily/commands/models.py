@@ -10,7 +10,6 @@ from typer import Argument, Option
 
 from heterophily.commands.options import (
     Device,
-    Json,
     Nodes,
     Report,
     RoleOptions,
@@ -21,9 +20,9 @@ from heterophily.commands.options import (
     parse_class_weight,
     parse_neighbors,
     parse_settings,
-    print_json,
     with_options,
 )
+from heterophily.commands.output import OutputOptions
 from heterophily.core.arguments import MAX_SEED
 from heterophily.core.errors import HeterophilyError
 from heterophily.training.scoring import SCORINGS
@@ -37,39 +36,43 @@ app = typer.Typer()
 PANEL = "Models"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModelsOptions(OutputOptions):
+    """Options of `models`."""
+
+    files: Annotated[list[str] | None, Argument(metavar="FILE"), "Python files that define your own methods."] = None
+
+
 @app.command(rich_help_panel=PANEL)
-def models(
-    files: Annotated[
-        list[str] | None, Argument(metavar="FILE", help="Python files that define your own methods.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+@with_options(ModelsOptions)
+def models(options: ModelsOptions) -> None:
     """List all methods with their neighborhoods, guidance, COMBINE, and FUSE."""
     from heterophily.models import REGISTRY, find_method, load_installed_methods
-    from heterophily.views.console import console, model_table, row_of
+    from heterophily.views.console import model_table, row_of
 
     load_installed_methods()
-    for file in files or ():
+    for file in options.files or ():
         find_method(file)
-    if as_json:
-        print_json([row_of(method) for method in REGISTRY.values()])
-    else:
-        console().print(model_table(list(REGISTRY.values())))
+    methods = list(REGISTRY.values())
+    options.show(lambda: model_table(methods), lambda: [row_of(method) for method in methods])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions(OutputOptions):
+    """Options of `show`."""
+
+    model: Annotated[str, Argument(metavar="MODEL"), "Name of a method, or a Python file."]
 
 
 @app.command(rich_help_panel=PANEL)
-def show(
-    model: Annotated[str, Argument(metavar="MODEL", help="Name of a method, or a Python file.")], as_json: Json = False
-) -> None:
+@with_options(ShowOptions)
+def show(options: ShowOptions) -> None:
     """Show the architecture, equation, citation, settings, and deviations of a method."""
     from heterophily.models import find_method
-    from heterophily.views.console import console, model_facts, model_view
+    from heterophily.views.console import model_facts, model_view
 
-    method = find_method(model)
-    if as_json:
-        print_json(model_facts(method))
-    else:
-        console().print(model_view(method))
+    method = find_method(options.model)
+    options.show(lambda: model_view(method), lambda: model_facts(method))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +177,8 @@ def _fit(options: FitOptions, graph: "Graph", model: str) -> "NodeClassifier":
     from heterophily.training.selection import fit
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AlarmWarning)  # the summary shows them
+        if not options.quiet:
+            warnings.simplefilter("ignore", AlarmWarning)  # the summary shows them
         return fit(
             graph,
             model,
@@ -184,7 +188,7 @@ def _fit(options: FitOptions, graph: "Graph", model: str) -> "NodeClassifier":
             class_weight=parse_class_weight(options.class_weight),
             neighbors=parse_neighbors(options.neighbors),
             random_state=options.seed,
-            verbose=True,
+            verbose=not options.quiet,
             device=options.device,
             batch_size=options.batch_size,
             positive=options.positive,
@@ -208,11 +212,13 @@ def _race_options(options: FitOptions, model: str) -> "dict[str, Value]":
 
 
 def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph", model: str) -> None:
+    from rich.console import Group
+    from rich.text import Text
+
     from heterophily.data.source import GraphSource
     from heterophily.views.columns import with_columns
-    from heterophily.views.console import console
     from heterophily.views.direction import direction_notice
-    from heterophily.views.fit import write_results
+    from heterophily.views.fit import metrics_of, write_results
     from heterophily.views.fit_console import alarm_view, fit_view
 
     paths = write_results(fitted, graph, options.out)
@@ -230,9 +236,13 @@ def _write_fit(options: FitOptions, fitted: "NodeClassifier", graph: "Graph", mo
             table_words=options.table_words,
         )
         paths["report"] = write_fit(fitted, graph, options.report, command=command, folder=options.out)
-    console().print(alarm_view(fitted), with_columns(graph, fit_view(fitted, graph, paths)), sep="")
-    if notice := direction_notice(fitted.method, graph):
-        typer.echo(notice)
+    notice = direction_notice(fitted.method, graph)
+    options.show(
+        lambda: Group(
+            alarm_view(fitted), with_columns(graph, fit_view(fitted, graph, paths)), *([Text(notice)] if notice else [])
+        ),
+        lambda: {**metrics_of(fitted, graph), "files": {name: str(path) for name, path in paths.items()}},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,4 +269,7 @@ def predict(options: PredictOptions) -> None:
     fitted = NodeClassifier.load(inner if inner.is_dir() else options.folder, model=options.model)
     graph = open_graph(options.source, nodes=options.nodes, roles=options.roles, encoder=fitted.encoder_)
     write_predictions(fitted, graph, options.out)
-    typer.echo(f"wrote {options.out}: {graph.n_nodes:,} nodes")
+    options.show(
+        lambda: f"wrote {options.out}: {graph.n_nodes:,} nodes",
+        lambda: {"file": str(options.out), "n_nodes": graph.n_nodes},
+    )

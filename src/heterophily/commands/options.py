@@ -1,7 +1,6 @@
 """Options that several commands share, and commands whose options are the fields of a dataclass."""
 
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
@@ -9,10 +8,10 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar, cast, get_args, get_type_hints
 
-import typer
 from typer import Argument, Option
 from typer.models import ParameterInfo
 
+from heterophily.commands.output import OutputOptions
 from heterophily.core.errors import HeterophilyError
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ Source = Annotated[
     ),
 ]
 Nodes = Annotated[Path | None, Option("--nodes", help="Table of the nodes, if GRAPH is a table of edges.")]
-Json = Annotated[bool, Option("--json", help="Print JSON instead of text.")]
 Report = Annotated[Path | None, Option(help="HTML file for a report with charts.")]
 Device = Annotated[str, Option(help="`auto`, `cpu`, `cuda`, or `mps`.")]
 Settings = Annotated[list[str], Option("--set", help="Setting such as `width=128`; can be repeated.")]
@@ -64,7 +62,7 @@ def _column(name: str) -> ParameterInfo:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoleOptions:
+class RoleOptions(OutputOptions):
     """The columns of tables with a role, for commands that read a graph."""
 
     source_column: Annotated[str | None, _column("--source"), "Column of edges; `source` by default."] = None
@@ -250,13 +248,3 @@ def check_report(path: Path | None) -> None:
         from heterophily.views.page.build import check_name
 
         check_name(path)
-
-
-def print_colored(text: str, color: str) -> None:
-    """Print a line to stderr, without the color if there is no terminal or if `NO_COLOR` is set."""
-    typer.secho(text, fg=color, err=True, color=False if os.environ.get("NO_COLOR") else None)
-
-
-def print_json(content: object) -> None:
-    """Print a value as JSON."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))

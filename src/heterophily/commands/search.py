@@ -7,15 +7,9 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from heterophily.commands.options import (
-    Nodes,
-    Source,
-    TableOptions,
-    parse_names,
-    parse_settings,
-    print_colored,
-    with_options,
-)
+from heterophily.commands.config import RunOptions, settings_option
+from heterophily.commands.options import Nodes, Source, parse_names, parse_settings, with_options
+from heterophily.commands.output import print_colored
 from heterophily.core.arguments import MAX_SEED
 from heterophily.training.scoring import DEFAULT_SCORING, SCORINGS, find_scoring
 
@@ -23,7 +17,7 @@ app = typer.Typer()
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchOptions(TableOptions):
+class SearchOptions(RunOptions):
     """Options of `search`."""
 
     model: Annotated[
@@ -44,7 +38,7 @@ class SearchOptions(TableOptions):
     )
     seed: Annotated[int, Option(min=0, max=MAX_SEED), "Seed of the sampler and of training."] = 0
     settings_out: Annotated[Path | None, "TOML file to update with the best settings, or .py file for `htmp`."] = None
-    settings: Annotated[list[str], Option("--set"), "Setting that is not searched; can be repeated."] = field(
+    settings: Annotated[list[str], settings_option(), "Setting that is not searched; can be repeated."] = field(
         default_factory=list
     )
 
@@ -58,13 +52,12 @@ def search(options: SearchOptions) -> None:
     """
     from heterophily.data.loading import open_graph
     from heterophily.tuning import search
-    from heterophily.views.console import console
     from heterophily.views.progress import TrialProgress
-    from heterophily.views.search import result_view, write_summary
+    from heterophily.views.search import result_view, summary_of, write_summary
 
     find_scoring(options.scoring)  # before the graph is loaded
     graph = open_graph(options.source, nodes=options.nodes, roles=options.roles, for_training=True)
-    with TrialProgress(options.trials, scoring=options.scoring) as display:
+    with TrialProgress(options.trials, scoring=options.scoring, quiet=options.quiet) as display:
         result = search(
             options.model,
             graph,
@@ -80,11 +73,12 @@ def search(options: SearchOptions) -> None:
             write=options.settings_out,
             display=display,
         )
-    console().print(result_view(write_summary(result, options.out)))
+    complete = write_summary(result, options.out)
+    options.show(lambda: result_view(complete), lambda: summary_of(complete))
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneOptions(TableOptions):
+class TuneOptions(RunOptions):
     """Options of `tune`."""
 
     models: Annotated[str, "Comma-separated list of methods and Python files, or `all` for the paper's 14."]
@@ -105,7 +99,7 @@ class TuneOptions(TableOptions):
         DEFAULT_SCORING.name
     )
     seed: Annotated[int, Option(min=0, max=MAX_SEED), "Seed of the sampler and of training."] = 0
-    settings: Annotated[list[str], Option("--set"), "Setting that is not searched; can be repeated."] = field(
+    settings: Annotated[list[str], settings_option(), "Setting that is not searched; can be repeated."] = field(
         default_factory=list
     )
 
@@ -122,14 +116,14 @@ def tune(options: TuneOptions) -> None:
     from heterophily.benchmark.plan import DATASETS, MODELS
     from heterophily.data.loading import open_available
     from heterophily.tuning.equal_budget import tune
-    from heterophily.views.console import console
     from heterophily.views.progress import TuneProgress
     from heterophily.views.tune import next_commands, tune_view
 
     find_scoring(options.scoring)  # before the graphs are loaded
     models = parse_names(options.models, MODELS)
     graphs, skipped = open_available(parse_names(options.datasets, DATASETS), options.roles)
-    with TuneProgress(options.trials, len(models) * len(graphs), scoring=options.scoring) as display:
+    n_searches = len(models) * len(graphs)
+    with TuneProgress(options.trials, n_searches, scoring=options.scoring, quiet=options.quiet) as display:
         result = tune(
             models,
             list(graphs.values()),
@@ -146,9 +140,10 @@ def tune(options: TuneOptions) -> None:
         )
     for name, reason in skipped.items():
         print_colored(f"skipped {name}: {reason}", "yellow")
-    console().print(tune_view(result))
-    typer.echo("Next, train on all splits and compare test scores:")
-    for command in next_commands(result, models=options.models, datasets=options.datasets):
-        typer.echo(f"  {command}")  # a console would break the line
+    commands = next_commands(result, models=options.models, datasets=options.datasets)
+    options.show(lambda: tune_view(result), lambda: {**result.to_dict(), "skipped": skipped, "next": [*commands]})
+    if not options.as_json:  # as text, because a console would break the lines
+        head = "Next, train on all splits and compare test scores:"
+        options.show(lambda: "\n  ".join([head, *commands]), dict)
     if result.failed or skipped:
         raise typer.Exit(1)

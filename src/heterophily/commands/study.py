@@ -1,6 +1,7 @@
 """The command `heterophily study NAME`. The options of a study are the fields of its dataclass."""
 
 from dataclasses import MISSING, Field, fields
+from functools import partial
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
@@ -9,14 +10,9 @@ import typer
 from typer.core import TyperGroup
 from typing_extensions import override
 
-from heterophily.commands.options import (
-    TableOptions,
-    give_signature,
-    parameters_of,
-    parse_names,
-    parse_numbers,
-    parse_settings,
-)
+from heterophily.commands.config import RunOptions, settings_option
+from heterophily.commands.options import give_signature, parameters_of, parse_names, parse_numbers, parse_settings
+from heterophily.commands.output import OutputOptions
 from heterophily.core.extras import require
 
 if TYPE_CHECKING:
@@ -66,13 +62,13 @@ def make_command(study: "Study[Any]") -> "Command":
     parameters = [
         *map(_parameter, options.values()),
         Parameter("figures", Parameter.KEYWORD_ONLY, default="png", annotation=figures),
-        *parameters_of(TableOptions),
+        *parameters_of(RunOptions),
     ]
 
     def command(figures: Format, **values: object) -> None:
         parsed = {name: _parse(_option(options[name]).form, v) for name, v in values.items() if name in options}
-        tables = TableOptions(**{name: v for name, v in values.items() if name not in options})  # type: ignore[arg-type]
-        _run(study, study.options(**parsed, roles=tables.roles), figures)
+        shared = RunOptions(**{name: v for name, v in values.items() if name not in options})  # type: ignore[arg-type]
+        _run(study, study.options(**parsed, roles=shared.roles), figures, shared)
 
     group = typer.Typer(add_completion=False)
     group.command(study.name, help=study.description)(give_signature(command, parameters))
@@ -93,7 +89,8 @@ def _parameter(field: "Field[object]") -> Parameter:
         kind, info = list[str], typer.Argument(metavar="GRAPH", help=option.help)
         default = list(default) if isinstance(default, tuple) else default
     elif option.form == "settings":
-        kind, default = list[str], []
+        kind, default, info = list[str], [], settings_option()
+        info.help = option.help
     elif option.form == "path":
         kind, default = Path, OUT
     elif isinstance(default, tuple):
@@ -118,18 +115,22 @@ def _parse(form: str, value: object) -> object:
     return value
 
 
-def _run(study: "Study[GraphOptions]", options: "GraphOptions", figures: Format) -> None:
+def _run(study: "Study[GraphOptions]", options: "GraphOptions", figures: Format, output: OutputOptions) -> None:
     from heterophily.studies.run import run_options
     from heterophily.views.matplotlib import save_figures
     from heterophily.views.progress import show_progress
 
     if figures != "none":
         require("plotting", "matplotlib")
-    result = run_options(study, options, display=show_progress)
-    for line in result.summary:
-        typer.echo(line)
+    result = run_options(study, options, display=partial(show_progress, quiet=output.quiet))
     paths = [*result.files]
+
+    def facts() -> dict[str, object]:
+        files = [str(path) for path in paths]
+        return {"study": study.name, "summary": result.summary, "findings": result.findings, "files": files}
+
     if figures != "none":
         paths += save_figures(result.charts, options.out or OUT, extension=figures)
+    output.show(lambda: "\n".join(result.summary), facts)
     for path in paths:
-        typer.echo(f"wrote {path}", err=True)
+        output.note(f"wrote {path}")

@@ -39,13 +39,13 @@ def is_present(dataset: Dataset) -> bool:
     return all(find(dataset, file.name) for file in dataset.files)
 
 
-def fetch(dataset: Dataset) -> dict[str, Path]:
+def fetch(dataset: Dataset, *, show_progress: bool = True) -> dict[str, Path]:
     """Find or download the files of a dataset and verify their checksums."""
-    return {file.name: _fetch_file(dataset, file) for file in dataset.files}
+    return {file.name: _fetch_file(dataset, file, show_progress) for file in dataset.files}
 
 
-def _fetch_file(dataset: Dataset, file: File) -> Path:
-    path = find(dataset, file.name) or _download(dataset, file)
+def _fetch_file(dataset: Dataset, file: File, show_progress: bool) -> Path:
+    path = find(dataset, file.name) or _download(dataset, file, show_progress)
     if not matches(path, file):
         raise HeterophilyError(
             f"{path} is not the published {file.name}: its checksum differs; delete it and download "
@@ -64,11 +64,11 @@ def matches(path: Path, file: File) -> bool:
     return blob.hexdigest() == file.git_blob
 
 
-def _download(dataset: Dataset, file: File) -> Path:
+def _download(dataset: Dataset, file: File, show_progress: bool) -> Path:
     import pooch
 
     folder = cache_folder() / dataset.name
-    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=30)
+    downloader = pooch.HTTPDownloader(progressbar=show_progress and sys.stderr.isatty(), timeout=30)
     registry = {file.name: f"sha256:{file.sha256}" if file.sha256 else None}
     repository = pooch.create(folder, "", registry=registry, urls={file.name: file.url}, retry_if_failed=RETRIES)
     pooch.get_logger().setLevel("WARNING")

@@ -100,10 +100,10 @@ class RunProgress(ProgressDisplay):
 
 @contextmanager
 def show_progress(
-    finished: Sequence[Record], pending: Sequence[Job], workers: int
+    finished: Sequence[Record], pending: Sequence[Job], workers: int, *, quiet: bool = False
 ) -> Iterator[Callable[[Outcome], None]]:
     """Open a display, and return the function that shows an outcome."""
-    with RunProgress(finished, pending, workers=workers) as display:
+    with RunProgress(finished, pending, workers=workers, quiet=quiet) as display:
         yield display.update
 
 

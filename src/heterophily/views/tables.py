@@ -21,7 +21,6 @@ from heterophily.core.errors import HeterophilyError, unknown_name
 from heterophily.core.files import write_atomically
 from heterophily.core.types import JsonObject
 from heterophily.training.scoring import title_of
-from heterophily.views.console import console
 
 NOT_WORSE_MARK = "†"
 PLACES = {1: "¹", 2: "²"}  # in addition to bold and underlined, which files do not show
@@ -258,20 +257,6 @@ def pairs_to_json(table: Table) -> str:
     ranking = None if table.ranking is None else {**vars(table.ranking), "cliques": table.ranking.cliques}
     content = {"pairs": pair_rows(table), "over_datasets": ranking, "alpha": table.alpha}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-
-
-def print_table(table: Table, kind: str) -> None:
-    """Print the table in a format: text, md, latex, csv, json or html."""
-    if kind == "text":
-        screen = console()
-        screen.print(text_view(table, width=screen.width))
-    else:
-        print(render_table(table, kind), end="")
-
-
-def write_table(table: Table, path: Path, kind: str) -> Path:
-    """Write the table atomically."""
-    return write_text(render_table(table, kind), path)
 
 
 def render_pairs(table: Table, kind: str) -> str:
