@@ -1,11 +1,15 @@
 """`--config FILE`: the file has the keys of the flags, flags override it, and unknown keys are errors."""
 
 import json
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
 from heterophily.commands.main import main
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "benchmark.md"
 
 RUN = """
 models = ["mlp", "gcn"]
@@ -53,6 +57,12 @@ def test_flags_override_the_file(run, tmp_path):
     assert [(r["model"], r["split"]) for r in json.loads(out)["runs"]] == [("mlp", "0")]
     record = json.loads(next(tmp_path.glob("other/digits/mlp/*.json")).read_text())
     assert (record["settings"]["width"], record["run"]["n_epochs"]) == (4, 2)  # --set overrides only its settings
+
+
+def test_the_file_of_the_documentation_runs(run):
+    text = re.search(r"^```toml\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)[1]
+    code, out, _ = run(text, "bench", "--json", "--splits", "0", "--set", "max_epochs=1", "--workers", "1")
+    assert (code, [r["model"] for r in json.loads(out)["runs"]]) == (0, ["mlp", "gcn", "cmgnn"])
 
 
 def test_search_reads_its_arguments(run):

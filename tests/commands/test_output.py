@@ -24,10 +24,10 @@ CALLS = {
     "fit": f"fit graph --model gcn --out fitted {QUICK}",
     "predict": "predict fitted graph --out p.csv",
     "explain": "explain fitted 3 --plot why.svg",
-    "search": "search mlp graph --trials 1 --splits 0 --out best",
-    "tune": f"tune --models mlp --datasets graph --trials 1 --splits 0 --out tuned {QUICK}",
-    "bench": f"bench --models mlp,gcn --datasets graph --splits 0-1 --out results --workers 1 {QUICK}",
-    "table": "table results --diagram ranks.svg",
+    "search": "search mlp graph --trials 1 --out best",
+    "tune": f"tune --models mlp --datasets graph --trials 1 --out tuned {QUICK}",
+    "bench": f"bench --models mlp,gcn --datasets graph --out results --workers 1 {QUICK}",
+    "table": "table results",
     "report": "report results --out page.html --no-diagnose",
     "pack": "pack results all.jsonl",
     "unpack": "unpack all.jsonl copy",
@@ -36,15 +36,15 @@ CALLS = {
     "study degrees": f"study degrees {STUDY} --out s/c --models mlp",
     "study desired": f"study desired {STUDY} --out s/d --models mlp",
     "study overlap": "study overlap graph --figures none --out s/e",
-    "study runtime": "study runtime graph --models mlp --sizes 20 --epochs 1 --figures none --out s/f",
+    "study runtime": "study runtime graph --models mlp --sizes 100 --epochs 1 --figures none --out s/f",
     "study synthetic": f"study synthetic {STUDY} --out s/g --models mlp",
 }
 # A key of the JSON document of every command, or 0 for the first item of a list.
 KEYS = {
-    **dict.fromkeys(("datasets", "download", "models"), 0),
+    **dict.fromkeys(("datasets", "download", "models", "table"), 0),
     **dict.fromkeys(("synthesize", "predict", "report", "pack"), "file"),
-    **{"diagnose": "verdict", "audit": "isolated_nodes", "show": "settings", "fit": "scores", "explain": "prediction"},
-    **{"search": "best", "tune": "searches", "bench": "runs", "table": "entries", "unpack": "new"},
+    **{"diagnose": "verdict", "audit": "isolated_nodes", "show": "settings", "fit": "scores", "explain": "node"},
+    **{"search": "best", "tune": "searches", "bench": "runs", "unpack": "new"},
 }
 
 
@@ -77,8 +77,9 @@ def folder(tmp_path_factory):
     edges = [f"{i},{(i + step) % 60}" for i in range(60) for step in (1, 3)]
     (path / "graph" / "edges.csv").write_text("\n".join(["source,target", *edges]))
     noise = np.random.default_rng(0).normal(size=60)
-    nodes = [f"{i},{i % 2},{i % 2 + noise[i]:.3f}" for i in range(60)]
-    (path / "graph" / "nodes.csv").write_text("\n".join(["id,label,amount", *nodes]))
+    parts = np.repeat(["train", "val", "test"], 20)
+    nodes = [f"{i},{i % 2},{i % 2 + noise[i]:.3f},{parts[i]}" for i in range(60)]
+    (path / "graph" / "nodes.csv").write_text("\n".join(["id,label,amount,split", *nodes]))
     return path
 
 
@@ -124,7 +125,7 @@ def test_quiet_json_prints_only_the_document(run):
 
 def test_table_writes_a_file_and_prints_json(run, folder):
     out, err = run("table results --out t.csv --json")
-    assert json.loads(out)["entries"]
+    assert [row["model"] for row in json.loads(out)] == ["mlp", "gcn"]
     assert (folder / "t.csv").read_text().startswith("model,dataset,")
     assert err == "wrote t.csv\n"
     assert run("table results --out t.json -q") == ("", "")
