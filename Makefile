@@ -11,12 +11,18 @@ LOWEST := .venv-lowest
 LOWEST_TESTS ?= tests/core tests/data tests/htmp tests/training
 TORCH_INDEX ?=
 
-.PHONY: help demo docs test lint types install browser lowest fuzz clean
+# `make release` runs the demo in another folder and with the command of another environment.
+RELEASE := build/release
+HETEROPHILY := $(BIN)/heterophily
+DEMO := demo
+
+.PHONY: help demo docs test lint types pytest install browser run-demo lowest release fuzz clean
 help:
 	@echo "make demo    diagnose a bundled graph, compare five methods on it, and write a report"
 	@echo "make test    run the linter, the type checker, and the tests, as continuous integration does"
 	@echo "make docs    build the documentation site, without network"
 	@echo "make lowest  run tests with the lowest supported versions of all dependencies"
+	@echo "make release build and check the wheel and the source distribution, and run the demo from the wheel"
 	@echo "make fuzz    try 10,000 damaged inputs; SEED=1 selects other ones"
 	@echo "make clean   remove .venv, the demo, and caches"
 
@@ -30,12 +36,15 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 demo: install
-	$(BIN)/heterophily diagnose digits --plot demo/compatibility.png
-	$(BIN)/heterophily bench --models cmgnn,gcn,mlp,h2gcn,acm-gcn --datasets digits --splits 0-2 \
-		--set max_epochs=100 --out demo/results
-	$(BIN)/heterophily table demo/results
-	$(BIN)/heterophily report demo/results --out demo/report.html
+	$(MAKE) --no-print-directory run-demo
 	@echo "Open $(CURDIR)/demo/report.html in a browser."
+
+run-demo:
+	$(HETEROPHILY) diagnose digits --plot $(DEMO)/compatibility.png
+	$(HETEROPHILY) bench --models cmgnn,gcn,mlp,h2gcn,acm-gcn --datasets digits --splits 0-2 \
+		--set max_epochs=100 --out $(DEMO)/results
+	$(HETEROPHILY) table $(DEMO)/results
+	$(HETEROPHILY) report $(DEMO)/results --out $(DEMO)/report.html
 
 docs: install
 	$(BIN)/python tools/docs.py build/docs
@@ -54,8 +63,10 @@ browser:
 		|| { test "$$(id -u)" = 0 && { $(APT) || { apt-get update -qq && $(APT); }; } >/dev/null 2>&1; } \
 		|| echo "Chromium is not available and could not be installed; browser tests are skipped"
 
-test: lint types browser
+pytest: install browser
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --cov --cov-report=term
+
+test: lint types pytest
 
 lowest:
 	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
@@ -64,10 +75,23 @@ lowest:
 		-c $(LOWEST)/constraints.txt -e '.[knn,pyg,report,search,tables]' hypothesis pandas polars pytest
 	$(LOWEST)/bin/python -m pytest -q -W default $(LOWEST_TESTS)
 
+# The wheel is built from the source distribution. The demo runs in an environment that contains nothing but the wheel.
+release: install
+	rm -rf dist $(RELEASE)
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/release.py dist $(RELEASE)/notes.md
+	$(PYTHON) -m venv $(RELEASE)/venv
+	$(RELEASE)/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		"$$(echo dist/*.whl)[report]"
+	env -u PYTHONPATH $(MAKE) --no-print-directory run-demo \
+		HETEROPHILY=$(RELEASE)/venv/bin/heterophily DEMO=$(RELEASE)/demo
+	@echo "dist/ is ready, and $(RELEASE)/notes.md contains the release notes."
+
 SEED ?= 0
 
 fuzz: install
 	$(BIN)/python -m tests.robustness.fuzz --cases 10000 --seed $(SEED)
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build demo .mypy_cache .ruff_cache .pytest_cache .coverage
+	rm -rf $(VENV) $(LOWEST) build demo dist .mypy_cache .ruff_cache .pytest_cache .coverage

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from heterophily.tuning.optimize import search as search
     from heterophily.views.page.build import report as report
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _LAZY_IMPORTS = {
     "bench": "benchmark.bench",

@@ -99,31 +99,23 @@ def run(folder, tiny, monkeypatch, capsys):
     return call
 
 
-def is_warning(line):
-    return line.startswith("heterophily: ")
+def test_json_is_one_document(run):
+    for name, words in CALLS.items():
+        content = json.loads(run(f"{words} --json").out, parse_constant=pytest.fail)
+        content[KEYS.get(name, "findings")]
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_json_is_one_document(run, name):
-    out, _ = run(f"{CALLS[name]} --json")
-    content = json.loads(out, parse_constant=pytest.fail)
-    content[KEYS.get(name, "findings")]
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_quiet_prints_nothing_but_warnings(run, name):
-    out, err = run(f"{CALLS[name]} --quiet")
-    assert out == ""
-    assert [line for line in err.splitlines() if not is_warning(line)] == []
-
-
-def test_quiet_json_prints_only_the_document(run):
+def test_quiet_prints_nothing_but_warnings(run):
+    for words in CALLS.values():
+        out, err = run(f"{words} --quiet")
+        assert out == "", words
+        assert [line for line in err.splitlines() if not line.startswith("heterophily: ")] == [], words
     out, err = run(f"{CALLS['explain']} --json -q")
-    assert json.loads(out)["node"] == 3
-    assert err == ""
+    assert (json.loads(out)["node"], err) == (3, "")
 
 
 def test_table_writes_a_file_and_prints_json(run, folder):
+    run(CALLS["bench"])
     out, err = run("table results --out t.csv --json")
     assert [row["model"] for row in json.loads(out)] == ["mlp", "gcn"]
     assert (folder / "t.csv").read_text().startswith("model,dataset,")
