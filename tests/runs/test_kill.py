@@ -109,7 +109,7 @@ def test_ctrl_c_ends_the_runs_and_says_how_to_continue(command, method_file, sou
         _, alive = psutil.wait_procs(family, 120)
     assert code == 130
     assert text.splitlines()[-1] == (
-        "heterophily: interrupted; run the same `bench` or `search` command again to resume it"
+        "heterophily: interrupted; run the same `bench`, `search`, `tune`, or `study` command again to resume it"
     )
     assert "Traceback" not in text
     assert alive == []

@@ -50,7 +50,7 @@ def main() -> None:
         app()
     except SystemExit as end:
         if end.code == INTERRUPTED:
-            _print_error("interrupted; run the same `bench` or `search` command again to resume it")
+            _print_error("interrupted; run the same `bench`, `search`, `tune`, or `study` command again to resume it")
         raise
     except HeterophilyError as error:
         _print_error(str(error))
