@@ -68,6 +68,7 @@ def _against_reference(kinds: Kinds, differences: dict[str, float]) -> str:
         f"differences from {signed(min(values))} to {signed(max(values))} points"
     )
     text += f", significantly on {list_names(clear)}" if clear else ", on none of them significantly"
+    text += " (with Holm's correction over all methods)"
     p = signed_rank_test(values)
     return f"{text}." if p is None else f"{text}. Over datasets, Wilcoxon's signed-rank test gives p = {p_text(p)}."
 
