@@ -26,6 +26,7 @@ from heterophily.core.errors import HeterophilyError
 from heterophily.core.extras import require
 from heterophily.core.frames import Roles
 from heterophily.core.graph import PARTS, Graph, Split
+from heterophily.core.leftovers import owned_name, remove_leftovers
 from heterophily.core.npz import NPZ_ERRORS, load_npz
 from heterophily.core.saved_graph import FORMAT, Facts, check_sorted, check_tensors, parse_facts, parse_ids
 from heterophily.core.schema import parse_json
@@ -251,7 +252,8 @@ def write_atomically(path: PathLike, write: Callable[[Path], object]) -> None:
     if target.is_dir():
         raise HeterophilyError(f"expected the path of a file, got the folder {target}; add a file name")
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    remove_leftovers(target.parent, f".{target.name}.")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=owned_name(f".{target.name}."))
     os.close(handle)
     try:
         write(Path(name))

@@ -6,7 +6,6 @@ another with all cores. The threads of this process only supervise them.
 
 import dataclasses
 import signal
-import tempfile
 import threading
 import time
 from collections import deque
@@ -21,6 +20,7 @@ from typing import Generic, TypeVar
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.files import explain_unwritten
 from heterophily.core.graph import Graph
+from heterophily.core.leftovers import temporary_folder
 from heterophily.core.machine import n_cores
 from heterophily.runs.engines import Engine, open_engine
 from heterophily.runs.job import Job, Limits, RunOptions, now
@@ -64,6 +64,7 @@ def run_jobs(
     options = RunOptions(now(), threads or 1, limits or Limits(), retry)
     records = [store.find_finished(job, options) for job in jobs]
     pending = [job for job, record in zip(jobs, records, strict=True) if record is None]
+    store.remove_leftovers(job for job, record in zip(jobs, records, strict=True) if record is not None)
     with display([r for r in records if r], pending, workers) as on_outcome:
         results = run_tasks(
             map(_single, pending),
@@ -174,6 +175,7 @@ class _Scheduler(Generic[T]):
     def _submit(self, task: Task[T], job: Job, send: Callable[[Job], Job]) -> None:
         record = self.store.find_finished(job, self.options)
         if record is not None:
+            self.store.remove_leftovers([job])
             self.on_outcome(Outcome(job, record))
             self.ready.append((task, record))
             return
@@ -224,7 +226,7 @@ class _Scheduler(Generic[T]):
 def _shared_graphs(store: Store) -> Iterator[Callable[[Job], Job]]:
     """Return a function that saves the graph of a job to a file, for processes to load."""
     paths: dict[int, str] = {}
-    with tempfile.TemporaryDirectory(prefix=".graphs-", dir=store.folder) as folder:
+    with temporary_folder(store.folder, prefix=".graphs-") as folder:
 
         def send(job: Job) -> Job:
             graph = job.source

@@ -4,13 +4,16 @@ Checkpoints and locks of running jobs are in the folder `.work`.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from heterophily.runs.job import Job, RunOptions, now
 from heterophily.runs.record import Details, Record, find_record, path_of, read_records, write_record
+
+KEY_LENGTH = 24  # characters of the key of a job in the names of its work files
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Store:
 
     def work_path(self, job: Job) -> Path:
         """Return the path of the checkpoint and the lock of a job, without their extensions."""
-        return self.folder / ".work" / job.key[:24]
+        return self.folder / ".work" / job.key[:KEY_LENGTH]
 
     def remove_work_files(self, job: Job) -> None:
         """Remove the checkpoint and the lock of a job, and partial files of killed processes."""
@@ -79,6 +82,14 @@ class Store:
         partial = [*work.parent.glob(f".{work.name}*"), *path.parent.glob(f".{path.name}.*")]
         for file in (*partial, *work.parent.glob(f"{work.name}.*")):
             file.unlink(missing_ok=True)
+
+    def remove_leftovers(self, jobs: Iterable[Job]) -> None:
+        """Remove the work files of finished jobs whose process was killed after it wrote the record."""
+        names = {path.name.lstrip(".")[:KEY_LENGTH] for path in (self.folder / ".work").glob("*")}
+        for job in jobs:
+            if job.key[:KEY_LENGTH] in names:
+                with suppress(Timeout), self.lock(job):
+                    self.remove_work_files(job)
 
     def _has(self, record: Record) -> bool:
         existing = find_record(path_of(self.folder, record))

@@ -1,27 +1,36 @@
 """Supervise one run in its own process: limits, interruptions, and whether the process still exists."""
 
+import atexit
 import contextlib
 import multiprocessing
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import cast
 
 import psutil
 from filelock import Timeout
 
 from heterophily.core.files import explain_unwritten
+from heterophily.core.leftovers import temporary_folder
 from heterophily.runs.job import Job, Limits, RunOptions
 from heterophily.runs.store import Store
 from heterophily.runs.worker import BUSY, UNWRITTEN, Outcome, failure_record, work
 
 POLL_SECONDS = 0.1  # between two checks of a process
+MAX_SOCKET_FOLDER = 50  # characters of the path of the folder for temporary files
+START_ATTEMPTS = 5
+RESTART_SECONDS = 0.5  # before the next attempt
 SHUTDOWN_SECONDS = 20.0  # for a process to end after its supervisor closed the connection
 # Imports of the server from which runs are forked, so that runs do not have to wait for them. The optimizers
 # of PyTorch import its compiler in their first step, which alone takes seconds.
@@ -136,20 +145,55 @@ def _describe_exit(code: int) -> str:
 
 
 def _start(child: BaseProcess) -> None:
-    with _exit_code_lock, _children_allowed():
-        child.start()
+    """Start a process. If the server is killed meanwhile, the next attempt starts another one."""
+    for attempt in range(START_ATTEMPTS):
+        try:
+            with _exit_code_lock, _children_allowed(), _interrupts_blocked():
+                child.start()
+        except (OSError, EOFError):
+            if attempt + 1 == START_ATTEMPTS or stopping.wait(RESTART_SECONDS):
+                raise
+        else:
+            return
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach: it would end the imports of the server with a traceback."""
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # it unblocks the signal when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
 def _children_allowed() -> Iterator[None]:
     """Let a daemonic worker, such as Dask's, start a process, which ends with the worker in any case."""
-    config: dict[str, bool] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    config = _config()
     before = config.get("daemon", False)
     config["daemon"] = False
     try:
         yield
     finally:
         config["daemon"] = before
+
+
+def _config() -> dict[str, object]:
+    config: dict[str, object] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    return config
+
+
+@cache
+def _socket_folder() -> str:
+    """Return a folder for the socket of the server, whose path is limited to about 100 characters."""
+    folder = temporary_folder(Path("/tmp") if len(tempfile.gettempdir()) > MAX_SOCKET_FOLDER else None)  # noqa: S108
+    atexit.register(folder.cleanup)
+    return folder.name
 
 
 def _new_process(job: Job, store: Store, options: RunOptions, connection: Connection) -> BaseProcess:
@@ -164,4 +208,6 @@ def _context() -> BaseContext:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
+    # By default, the folder with the socket of the server remains if this process is killed.
+    _config().setdefault("tempdir", _socket_folder())
     return context

@@ -4,7 +4,6 @@ Settings of a run come from the method, then from the table of the dataset, then
 the i-th split has the seed i.
 """
 
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +14,7 @@ from heterophily.core.chart import Chart, Table
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.frames import Roles
 from heterophily.core.graph import Graph
+from heterophily.core.leftovers import temporary_folder
 from heterophily.core.structure import with_features
 from heterophily.core.types import Settings, Value
 from heterophily.data.loading import open_graph
@@ -230,7 +230,7 @@ def _run(study: Study[OptionsT], jobs: Sequence[StudyJob], options: OptionsT, di
     workers = options.workers if isinstance(options, TrainingOptions) else 1
     threads = getattr(options, "threads", 1)
     here = workers == 1 and not study.separate_processes
-    with tempfile.TemporaryDirectory() as temporary:
+    with temporary_folder() as temporary:
         folder = (Path(temporary) if options.out is None else options.out) / RECORDS
         if study.separate_processes:  # times with different numbers of threads differ
             folder /= f"threads-{threads}"

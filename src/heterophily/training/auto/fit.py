@@ -1,7 +1,6 @@
 """Fit `auto`: prepare the graph, run the race, select and calibrate, and score the result."""
 
 import dataclasses
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph, Split
+from heterophily.core.leftovers import temporary_folder
 from heterophily.core.processes import is_distributed
 from heterophily.core.sparse import Matrix
 from heterophily.core.types import Value
@@ -67,7 +67,7 @@ def fit_auto(
     shown = training_graph(graph, split, scaling)
     options = _complete(options, graph)
     candidates = choose_candidates(shown, read_portfolio() if portfolio is None else portfolio, settings)
-    with tempfile.TemporaryDirectory(prefix="heterophily-auto-") as name:
+    with temporary_folder() as name:
         folder = Path(name)
         n_seeds = N_SEEDS if ensemble and len(split.val) >= MIN_NODES else 1
         board, candidates = run_race(
