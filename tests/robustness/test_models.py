@@ -190,6 +190,32 @@ def test_finding_03_renamed_misshapen_and_missing_weights_are_refused(folder):
             NodeClassifier.load(folder)
 
 
+TREES = {
+    "n_samples": lambda trees: torch.zeros(3, dtype=torch.int64),
+    "feature": lambda trees: torch.full_like(trees["feature"], 10**6),
+    "left": lambda trees: trees["left"] - 1,
+    "right": lambda trees: trees["right"] + len(trees["right"]),
+    "threshold": lambda trees: trees["threshold"].float(),
+    "value": lambda trees: trees["value"][:-1],
+    "roots": lambda trees: trees["roots"] - 10**6,
+    "classes": lambda trees: trees["classes"] + 1,
+    "classes ": lambda trees: trees["classes"][:2],
+    "classes  ": lambda trees: trees["classes"].flip(0),
+    "baseline": lambda trees: trees["baseline"][:1],
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_finding_03_damaged_trees_are_refused(tmp_path, name):
+    folder = NodeClassifier("boosting").fit(small_graph(), split="0").save(tmp_path)
+    weights = load_file(folder / "weights.safetensors")
+    trees = {key.removeprefix("forest."): value for key, value in weights.items() if key.startswith("forest.")}
+    weights["forest." + name.strip()] = TREES[name](trees)
+    save_file(weights, folder / "weights.safetensors")
+    with refused("do not fit|damaged"):
+        NodeClassifier.load(folder, graph=small_graph()).predict()
+
+
 @pytest.mark.parametrize("shape", [[2**40], [2**62, 2], [0], [1, 2, 3]])
 def test_finding_03_a_header_with_other_sizes_than_the_file_is_refused(folder, shape):
     path = folder / "weights.safetensors"

@@ -85,6 +85,15 @@ def test_finding_07_a_damaged_journal_is_a_sentence(journal, tmp_path, seed):
         assert "damaged" in str(error) or "study" in str(error) or "trials" in str(error)  # noqa: PT017
 
 
+def test_finding_07_a_journal_without_a_direction_is_a_sentence(journal, tmp_path):
+    lines = journal.splitlines()
+    assert json.loads(lines[0])["directions"] == [2]
+    for directions in ([], [1], [2, 2], [9], "x"):
+        lines[0] = json.dumps({**json.loads(lines[0]), "directions": directions}).encode()
+        with pytest.raises(HeterophilyError, match="is damaged"):
+            resume(tmp_path / str(directions), b"\n".join(lines) + b"\n")
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -64,7 +64,10 @@ def check_sequence(name: str, values: object) -> Iterable[object]:
     """Return an argument, or raise an error if it is not a sequence of several values."""
     if not isinstance(values, Iterable) or not hasattr(values, "__len__"):
         raise HeterophilyError(f"{name} must be a list, got {short_text(values)}")
-    return values
+    try:
+        return list(values)
+    except TypeError as error:  # a sparse matrix of a format that has no rows
+        raise HeterophilyError(f"{name} must be a list, got {short_text(values)}") from error
 
 
 def short_text(value: object) -> str:

@@ -327,8 +327,7 @@ def check_graph_type(graph: object) -> None:
 def _as_names(name: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
     if values is None:
         return None
-    check_sequence(name, values)
-    return tuple(map(str, values))
+    return tuple(map(str, check_sequence(name, values)))
 
 
 def _sha256(header: str, arrays: Sequence[Tensor]) -> str:

@@ -13,6 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from torch import Tensor, nn
 from typing_extensions import override
 
+from heterophily.core.errors import HeterophilyError
 from heterophily.core.types import Array, FloatArray, IntArray
 
 # Arrays of all nodes of all trees, concatenated, and their types.
@@ -38,6 +39,7 @@ class Forest(nn.Module):
     A class without training nodes gets the probability 1 / (2 n), for n training nodes.
     """
 
+    feature: Tensor
     value: Tensor
     roots: Tensor  # (T, C) for T iterations and C trees per iteration
     baseline: Tensor  # (C,)
@@ -96,6 +98,10 @@ class Forest(nn.Module):
     def forward(self, table: Tensor) -> Tensor:
         """Return log-probabilities, (n, K), for the rows of a table, (n, d)."""
         x = np.ascontiguousarray(table.detach().cpu().numpy())
+        if len(self.feature) and int(self.feature.max()) >= x.shape[1]:
+            raise HeterophilyError(
+                f"the trees are damaged: they use more than {x.shape[1]} columns; fit the model again"
+            )
         raw = np.zeros((len(x), len(self.baseline)))
         for step in self.steps(x):
             raw += step
@@ -124,17 +130,24 @@ class Forest(nn.Module):
         """Load buffers of any size."""
         for name, buffer in self._buffers.items():
             if buffer is not None and (saved := state_dict.get(prefix + name)) is not None:
+                if saved.dtype != buffer.dtype:
+                    raise RuntimeError(f"{prefix}{name} must be of type {buffer.dtype}, got {saved.dtype}")
                 setattr(self, name, torch.empty_like(saved, device=buffer.device))
         super()._load_from_state_dict(state_dict, prefix, *rest)
         self._check()
 
     def _check(self) -> None:
-        """Raise an error unless every path through the trees ends at a leaf."""
+        """Raise an error unless every path through the trees ends at a leaf, and the classes are those of the trees."""
         n, own = len(self.value), torch.arange(len(self.value), device=self.value.device)
         columns = [cast("Tensor", getattr(self, name)) for name in NODES]
         children = [cast("Tensor", getattr(self, name)) for name in ("left", "right")]
         is_valid = all(each.shape == (n,) for each in columns) and self.roots.shape[1:] == self.baseline.shape
         is_valid = is_valid and all(bool(((own <= each) & (each < n)).all()) for each in children)
+        is_valid = is_valid and self.n_samples.dim() == 0 and bool((self.feature >= 0).all())
+        known = self.classes.unique()
+        is_valid = is_valid and known.tolist() == self.classes.tolist() and len(known) > 0
+        is_valid = is_valid and 0 <= int(known[0]) <= int(known[-1]) < self.n_classes
+        is_valid = is_valid and self.baseline.shape == (1 if len(known) < 3 else len(known),)
         if not is_valid or bool(((self.roots < 0) | (self.roots >= max(n, 1))).any()):
             raise RuntimeError("the arrays of the trees are damaged")
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heterophily.core.arguments import short_text
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.types import BoolArray, FloatArray, IntArray, JsonObject
 from heterophily.training.scoring import Scoring, all_scores
@@ -56,14 +57,15 @@ def parse_threshold(threshold: Threshold) -> float | str | None:
     >>> parse_threshold("0.3"), parse_threshold("f1")
     (0.3, 'f1')
     """
-    if threshold is None or threshold in RULES:
+    if threshold is None or (isinstance(threshold, str) and threshold in RULES):
         return threshold
     try:
         value = float(threshold)
     except (TypeError, ValueError):
         value = float("nan")
     if not 0 < value < 1:
-        raise HeterophilyError(f"threshold must be {', '.join(RULES)}, or a number between 0 and 1, got {threshold!r}")
+        rules = ", ".join(RULES)
+        raise HeterophilyError(f"threshold must be {rules}, or a number between 0 and 1, got {short_text(threshold)}")
     return value
 
 

@@ -22,6 +22,7 @@ import psutil
 from filelock import FileLock
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 from pydantic import Field
 from typing_extensions import override
@@ -229,6 +230,8 @@ def damage_as_error(place: Path | str) -> Iterator[None]:
 def _check_study(study: optuna.Study) -> None:
     """Raise an error unless the attributes and values of a study and its trials have the right types."""
     _check_attributes(StudyAttributes, study.user_attrs)
+    if study.directions != [StudyDirection.MAXIMIZE]:
+        raise DamagedError("its direction is not that of a search")
     for trial in study.get_trials(deepcopy=False):
         _check_attributes(TrialAttributes, trial.user_attrs)
         if trial.state == TrialState.COMPLETE and (trial.value is None or not math.isfinite(trial.value)):
