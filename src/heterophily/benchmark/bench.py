@@ -126,7 +126,8 @@ def _open(
     """Return the graphs by name or path, and the names of those that other processes cannot load."""
     if isinstance(datasets, Mapping):
         return dict(datasets), set()
-    given = [datasets] if isinstance(datasets, str | Path | Graph) else check_sequence("datasets", datasets)
+    given = [datasets] if isinstance(datasets, str | Path | Graph) else datasets
+    check_sequence("datasets", given)
     names = [name for each in given for name in (DATASETS if each == "all" else [each])]
     graphs = {each.name if isinstance(each, Graph) else str(each): as_graph(each) for each in names}
     if len(graphs) < len(names):

@@ -178,9 +178,11 @@ def tune(
     check_run_arguments(out=out, splits=splits, seed=seed, workers=workers, threads=threads, settings=settings)
     limits, folder = Budget(trials, None if budget is None else parse_budget(budget)), Path(out)
     plans: dict[Cell, SearchPlan] = {}
-    for graph in map(as_graph, _listed("datasets", datasets)):
+    given: list[str | Path | Graph] = _listed("datasets", datasets)
+    methods: list[Model] = _listed("models", models)
+    for graph in map(as_graph, given):
         shared, names = search_splits(graph, splits)
-        for model in _listed("models", models):
+        for model in methods:
             problem = _make_problem(model, settings or {})
             cell = problem.name, graph.name
             if cell in plans:

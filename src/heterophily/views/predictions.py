@@ -60,7 +60,7 @@ def _write_parquet(path: Path, ids: Ids, predicted: list[str], names: list[str],
     if repeated:
         raise HeterophilyError(f"a class is named {min(repeated)!r} as another column of the file; use --out FILE.json")
     is_numbered = all(isinstance(node, int) for node in ids)
-    columns = {"id": list(ids) if is_numbered else [*map(str, ids)], "predicted": predicted}
+    columns: dict[str, object] = {"id": list(ids) if is_numbered else [*map(str, ids)], "predicted": predicted}
     columns |= {name: probabilities[:, i] for i, name in enumerate(names)}
     parquet.write_table(pa.table(columns), path)
 
