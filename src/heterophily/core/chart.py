@@ -11,6 +11,7 @@ from typing import Literal, TypedDict
 Coordinate = float | str | None
 Matrix = Sequence[Sequence[float | None]]
 Kind = Literal["line", "bar", "point", "area", "heat map", "text"]
+MAX_NARROW = 14  # classes up to which the names and numbers of a heat map fit into a narrow chart
 MAX_COLUMNS = 12  # different x-values up to which the table of a chart has one column for each
 
 
@@ -60,7 +61,7 @@ class Mark:
     anchor: Literal["left", "center", "right"] = "center"  # of the text
     style: Literal["solid", "dashed", "dotted"] = "solid"
     points: bool = True  # whether a line shows its points
-    symbol: Literal["", "circle", "cross"] = ""  # of points; empty: follows from the color
+    symbol: Literal["", "circle", "cross", "ring"] = ""  # of points; empty: follows from the color
     steps: bool = False
     fill: bool = False
     width: float = 1.5
@@ -263,6 +264,7 @@ def matrix_chart(
         panel=panel,
         file=file,
         dataset=dataset,
+        wide=len(names) > MAX_NARROW,
     )
 
 

@@ -6,12 +6,13 @@ from math import log10
 
 from heterophily.core.chart import Axis, Chart, Mark
 from heterophily.views.heat_maps import is_matrix
+from heterophily.views.lettering import SIZE, shorten_all, text_width
 
 WIDTH, WIDE = 420, 860  # pixels of a chart before the page scales it
-CHARACTER = 6.3  # mean width of a character
 PLOT_HEIGHT = 215
 ROW, CELL, MAX_COLUMN = 22, 62, 92  # sizes of a bar, of the cells of a square heat map, and of a column
-MAX_LABEL, MAX_ROW_LABEL, MAX_TEXT = 14, 24, 34  # characters
+MAX_COLUMN_LABEL = 105.0  # pixels of a name below the x-axis
+ROW_SHARE, TEXT_SHARE = 0.4, 0.32  # of the width of a chart, for the names of rows, and for text on one side
 Pixel = tuple[float | None, float | None]
 
 
@@ -51,27 +52,29 @@ class Frame:
         if not chart.x.visible:
             return cls._bare(chart, width)
         across, down = axis_range(chart, "x"), axis_range(chart, "y")
-        x_ticks, y_ticks = _ticks(chart.x, across), _ticks(chart.y, down)
-        left = 12 + CHARACTER * max((len(text) for _, text in y_ticks), default=0) + (18 if chart.y.title else 0)
+        x_ticks = _ticks(chart.x, across, MAX_COLUMN_LABEL)
+        y_ticks = _ticks(chart.y, down, ROW_SHARE * width * SIZE / row_font(chart))
+        left = 12 + _widest(y_ticks) * row_font(chart) / SIZE + (18 if chart.y.title else 0)
         right = width - _right_margin(chart, x_ticks)
         columns = len(chart.x.categories)
         if columns and is_heat(chart):
             right = min(right, left + columns * (CELL if is_matrix(chart) else MAX_COLUMN))
         room = (right - left) / max(1, len(x_ticks))
-        longest = max((len(text) for _, text in x_ticks), default=0)
-        slanted = CHARACTER * longest > room
-        bottom = (14 + 0.64 * CHARACTER * longest if slanted else 22) + (20 if chart.x.title else 0)
+        longest = _widest(x_ticks)
+        slanted = longest > room
+        bottom = (18 + 0.65 * longest if slanted else 22) + (20 if chart.x.title else 0)
         top = 20 if any(mark.labels for mark in chart.marks) and not chart.horizontal else 8
         plot = _plot_height(chart, right - left)
+        height = max(top + plot + bottom, text_width(chart.y.title) + 8)
         start, end = (top, top + plot) if chart.y.reverse else (top + plot, top)
         x, y = Scale(*across, left, right, chart.x.log), Scale(*down, start, end, chart.y.log)
-        return cls(chart, width, round(top + plot + bottom), x, y, x_ticks, y_ticks, slanted)
+        return cls(chart, width, round(height), x, y, x_ticks, y_ticks, slanted)
 
     @classmethod
     def _bare(cls, chart: Chart, width: int) -> "Frame":
         """The frame of a chart without axes."""
         height = round(105 * (chart.height or 3.0)) + 30
-        left, right = _text_margins(chart)
+        left, right = _text_margins(chart, width)
         start, end = (4, height - 4) if chart.y.reverse else (height - 4, 4)
         x, y = Scale(*axis_range(chart, "x"), left, width - right), Scale(*axis_range(chart, "y"), start, end)
         return cls(chart, width, height, x, y, (), (), slanted=False)
@@ -115,7 +118,16 @@ def is_heat(chart: Chart) -> bool:
 def font_size(frame: Frame) -> int:
     """Return the size of the names and numbers of a heat map, which depends on its cells."""
     cell = abs(frame.y(1) - frame.y(0))
-    return 12 if cell >= 28 else 11 if cell >= 19 else 9
+    return row_font(frame.chart) if cell >= 19 else 9 if cell >= 11 else 8
+
+
+def row_font(chart: Chart) -> int:
+    """Return the largest size of the names of rows."""
+    return 12 if not is_heat(chart) or len(chart.y.categories) <= 6 else 11
+
+
+def _widest(ticks: Sequence[tuple[float, str]]) -> float:
+    return max((text_width(text) for _, text in ticks), default=0.0)
 
 
 def _plot_height(chart: Chart, width: float) -> float:
@@ -129,18 +141,17 @@ def _plot_height(chart: Chart, width: float) -> float:
 
 def _right_margin(chart: Chart, ticks: Sequence[tuple[float, str]]) -> float:
     beside = [text for mark in chart.marks if mark.anchor == "left" or chart.horizontal for text in mark.labels]
-    last = CHARACTER * len(ticks[-1][1]) / 2 if ticks and not chart.x.categories else 0
-    return max(10.0, last, 8 + CHARACTER * max(map(len, beside), default=0))
+    last = text_width(ticks[-1][1]) / 2 if ticks and not chart.x.categories else 0
+    return max(10.0, last, 8 + max(map(text_width, beside), default=0))
 
 
-def _text_margins(chart: Chart) -> tuple[float, float]:
+def _text_margins(chart: Chart, width: float) -> tuple[float, float]:
     """Margins that leave room for text next to the limits of the x-axis."""
     room = {"left": 6.0, "right": 6.0}
     for mark in chart.marks:
         if mark.kind == "text" and mark.anchor != "center" and mark.x[0] in chart.x.limits:
             side = "right" if mark.anchor == "left" else "left"
-            length = max(min(MAX_TEXT, len(text)) for text in mark.labels)
-            room[side] = max(room[side], CHARACTER * length + 12)
+            room[side] = max(room[side], min(TEXT_SHARE * width, max(map(text_width, mark.labels)) + 8))
     return room["left"], room["right"]
 
 
@@ -179,10 +190,9 @@ def _values(chart: Chart, name: str) -> list[float]:
     return found
 
 
-def _ticks(axis: Axis, ends: tuple[float, float]) -> list[tuple[float, str]]:
+def _ticks(axis: Axis, ends: tuple[float, float], room: float) -> list[tuple[float, str]]:
     if axis.categories:
-        longest = MAX_LABEL if not axis.reverse else MAX_ROW_LABEL
-        return [(i, short(name, longest)) for i, name in enumerate(axis.categories)]
+        return list(enumerate(shorten_all(axis.categories, room)))
     if axis.ticks:
         return list(axis.ticks.items())
     if axis.log:
@@ -210,20 +220,9 @@ def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
 
     Examples
     --------
-    >>> [text for _, text in log_ticks(1.5, 30)]
-    ['2', '5', '10', '20']
+    >>> [text for _, text in log_ticks(1.5, 30)], [text for _, text in log_ticks(5e4, 5e7)]
+    (['2', '5', '10', '20'], ['100,000', '1M', '10M'])
     """
     steps = (1, 2, 5) if high / low < 300 else (1,)
     known = [float(f"{step}e{power}") for power in range(-6, 13) for step in steps]
-    return [(tick, f"{tick:,g}") for tick in known if low <= tick <= high]
-
-
-def short(text: str, length: int = MAX_LABEL) -> str:
-    """Return the beginning of a long name.
-
-    Examples
-    --------
-    >>> short("Conjunctive adverbs"), short("noun")
-    ('Conjunctive a…', 'noun')
-    """
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    return [(tick, f"{tick / 1e6:,g}M" if tick >= 1e6 else f"{tick:,g}") for tick in known if low <= tick <= high]

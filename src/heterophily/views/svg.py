@@ -8,14 +8,16 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from heterophily.core.chart import Chart, Mark
-from heterophily.views.frame import Frame, font_size, short
+from heterophily.views.frame import Frame, font_size
 from heterophily.views.heat_maps import cell_text, is_matrix
+from heterophily.views.lettering import shorten, text_width
 from heterophily.views.looks import Look, look_of
 
 MAX_POINTS = 160  # of one line
 MAX_TIPS = 60  # points of a mark, up to which each has its own text
 MIN_CELL = 25  # pixels of a cell of a heat map in which a number fits
 RADIUS = 4.6  # of a point
+MAX_TAIL = 9  # last characters of a long text that are shown
 DASHES = {"dashed": "6 4", "dotted": "2 3", "dash-dot": "7 3 2 3", "dash-dot-dot": "7 3 2 3 2 3", "sparse": "2 6"}
 # Shapes of a size of 1, relative to their center. Circles are separate elements.
 SHAPES = {
@@ -84,12 +86,12 @@ def _axes(frame: Frame, *, heat: bool) -> Iterable[str]:
 def _titles(frame: Frame) -> Iterable[str]:
     x, y = frame.chart.x.title, frame.chart.y.title
     if x:
-        half = 3.2 * len(x)
+        half = text_width(x) / 2
         middle = max(half, min((frame.left + frame.right) / 2, frame.width - half))
         place = f'x="{_n(middle)}" y="{_n(frame.height - 5)}" text-anchor="middle"'
         yield _text(x, f'class="title" {place}')
     if y:
-        middle = max((frame.top + frame.bottom) / 2, 3.1 * len(y))
+        middle = max((frame.top + frame.bottom) / 2, text_width(y) / 2)
         yield _text(y, f'class="title" transform="translate(12 {_n(middle)})rotate(-90)" text-anchor="middle"')
 
 
@@ -202,7 +204,8 @@ def _error(frame: Frame, mark: Mark, place: int, x: float | None, y: float | Non
 
 def _symbol(mark: Mark, look: Look, x: float, y: float, tip: str = "", size: float = RADIUS) -> str:
     name = "diamond" if mark.paper else mark.symbol or look.symbol
-    kind = "point" if not mark.paper else "paper" if mark.kind == "point" else "paper own"
+    kind = "paper" if mark.paper and mark.kind == "point" else "paper own" if mark.paper else "point"
+    kind = "ring" if name == "ring" else kind
     if name in SHAPES:
         first, *steps = SHAPES[name]
         moves = "".join(f"l{_n(a * size)} {_n(b * size)}" for a, b in steps)
@@ -215,7 +218,7 @@ def _labels(frame: Frame, mark: Mark) -> Iterable[str]:
     for (x, y), text in zip(frame.points(mark), mark.labels, strict=True) if mark.labels else ():
         if x is None or y is None:
             continue
-        half = 3.2 * len(text)
+        half = text_width(text) / 2
         if mark.anchor == "left" or frame.chart.horizontal:
             yield _text(text, f'x="{_n(x + 6)}" y="{_n(y + 4)}"')
         elif mark.anchor == "right" and x - 2 * half - 8 > frame.left:
@@ -230,8 +233,9 @@ def _labels(frame: Frame, mark: Mark) -> Iterable[str]:
 def _written(frame: Frame, mark: Mark) -> Iterable[str]:
     for (x, y), text in zip(frame.points(mark), mark.labels, strict=True):
         if x is not None and y is not None:
+            room = {"left": frame.width - x, "right": x}.get(mark.anchor, frame.width)
             place = f'x="{_n(x)}" y="{_n(y + 4)}" text-anchor="{ANCHORS[mark.anchor]}"'
-            yield _text(short(text, 34), place)
+            yield _text(shorten(text, room, tail=MAX_TAIL), place)
 
 
 def _heat_map(frame: Frame, mark: Mark) -> str:
@@ -257,11 +261,11 @@ def _shade(mark: Mark, value: float) -> str:
     from math import log10
 
     low, high = mark.limits
-    if mark.log:
-        value, low, high = (log10(max(v, 1e-12)) for v in (value, low, high))
     if low < 0:
         share = min(1.0, abs(value) / max(-low, high))
         return f"--v:{100 * share:.0f}%" + (";--h:var(--minus)" if value < 0 else "")
+    if mark.log:
+        value, low, high = (log10(max(v, 1e-12)) for v in (value, low, high))
     return f"--v:{100 * min(1.0, max(0.0, (value - low) / ((high - low) or 1))):.0f}%"
 
 
