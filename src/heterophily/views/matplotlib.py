@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXTENSIONS = (".png", ".pdf", ".svg")
 ROLES = {"accent": "#0072b2", "quiet": "#888888", "ink": "#333333"}
-MARKERS = {"circle": "o", "square": "s", "triangle": "^", "wedge": "v", "plus": "P", "cross": "X"}
+MARKERS = {"circle": "o", "square": "s", "triangle": "^", "wedge": "v", "plus": "P", "cross": "X", "ring": "o"}
 DASHES: "dict[str, tuple[float, Sequence[float]]]" = {
     "solid": (0, ()),
     "dashed": (0, (4, 2)),
@@ -157,7 +157,7 @@ def _draw_mark(axes: "Axes", chart: Chart, mark: Mark, methods: Sequence[str]) -
     elif mark.kind == "line":
         _draw_line(axes, mark, (x, y), look)
     elif mark.kind == "point":
-        filled = "white" if mark.paper else color
+        filled = "none" if mark.symbol == "ring" else "white" if mark.paper else color
         axes.plot(
             x, y, "D" if mark.paper else symbol, color=filled, markersize=mark.size or 5.5, zorder=3,
             markeredgecolor=color if not _over_bar(chart, mark) else "black",

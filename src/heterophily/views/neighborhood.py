@@ -100,7 +100,7 @@ def class_marks(
     center: int, places: Mapping[int, Point], classes: Mapping[int, str], names: Sequence[str]
 ) -> list[Mark]:
     """Return one mark per class, with the color of its number, and a ring around the node in the center."""
-    marks = [Mark("point", [0.0], [0.0], color="ink", size=20.0)]
+    marks = [Mark("point", [0.0], [0.0], color="ink", size=24.0, symbol="ring")]
     at = {**places, center: (0.0, 0.0)}
     numbers = {name: number for number, name in enumerate(names)}
     for name in sorted(set(classes.values()), key=lambda name: numbers.get(name, len(numbers))):
