@@ -40,8 +40,8 @@ def test_examples_are_a_typical_a_low_degree_and_a_wrong_node():
         "A node with few neighbors: n2",
         "A confident wrong prediction: n3",
     ]
-    assert charts[0].caption == "Label a, predicted a (70.0 %). 4 neighbors: 3 of class b, 1 of class a."
-    assert charts[2].caption.startswith("Label b, predicted a (70.0 %).")
+    assert charts[0].caption == "Label a, predicted a (70.0%). 4 neighbors: 3 of class b, 1 of class a."
+    assert charts[2].caption.startswith("Label b, predicted a (70.0%).")
     assert charts[0].table.rows == [["n4", "a"], ["n1", "b"], ["n2", "b"], ["n3", "b"]]
 
 
@@ -70,11 +70,23 @@ def test_uncertain_nodes_are_those_with_the_smallest_margin(fitted):
     assert f"For {(margins < 0.1).sum()} of the {len(nodes)}" in sentence
 
 
+def test_with_a_threshold_uncertain_nodes_are_close_to_it():
+    graph = star()
+    probabilities = np.array([0.05, 0.1, 0.2, 0.5, 0.45, 0.12, 0.9])
+    predicted = (probabilities >= 0.11).astype(int)
+    both = np.stack([1 - probabilities, probabilities], axis=1)
+    close = Predictions(["a", "b"], graph.labels.numpy(), predicted, both, 0.11)
+    sentence, (head, *rows) = uncertain_nodes(graph, close, np.arange(7))
+    assert head == ["node", "predicted", "probability of b", "neighbors", "label"]
+    assert [row[1:3] for row in rows[:3]] == [["a", "10.0%"], ["b", "12.0%"], ["a", "5.0%"]]
+    assert sentence.endswith("whose probability of b is the closest to the threshold of 11.0%.")
+
+
 def test_nodes_without_a_label_come_first():
     graph = star()
     hidden = graph.replace(labels=torch.tensor([0, 1, 1, 1, 0, -1, -1]))
     sentence, (head, *rows) = uncertain_nodes(hidden, known(hidden, [0, 1, 1, 1, 0, 0, 1]), np.arange(5))
-    assert [row[:3] for row in rows] == [["n5", "a 70.0 %", "b 30.0 %"], ["n6", "b 70.0 %", "a 30.0 %"]]
+    assert [row[:3] for row in rows] == [["n5", "a 70.0%", "b 30.0%"], ["n6", "b 70.0%", "a 30.0%"]]
     assert "2 of 2 nodes without a label" in sentence
     assert "label" not in head
 

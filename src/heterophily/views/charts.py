@@ -100,7 +100,7 @@ def curve_charts(
         if 0 <= curve.best < len(scores):
             best = scores[curve.best]
             text = (f"{best:.{digits}f} in epoch {curve.best}",) if len(curves) == 1 else ()
-            marks.append(Mark("point", [curve.best], [best], name=name, method=name, labels=text, anchor="right"))
+            marks.append(Mark("point", [curve.best], [best], name=name, method=name, labels=text))
     chart = Chart(
         f"Validation {title}",
         marks,

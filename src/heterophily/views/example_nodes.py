@@ -1,7 +1,7 @@
 """Nodes to look at: a typical, a low-degree, and a wrongly predicted node with their neighbors, and uncertain nodes."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,12 +30,16 @@ class Predictions:
     labels: IntArray  # (N,), -1 if unknown
     predicted: IntArray | None = None  # (N,)
     probabilities: FloatArray | None = None  # (N, K)
+    threshold: float | None = None  # of the probability of one of two classes
+    positive: int = 1  # the class of the threshold
 
     @classmethod
     def of(cls, fitted: NodeClassifier, graph: Graph) -> "Predictions":
         """Return the predictions of a fitted classifier for the graph of `fit`."""
         probabilities = fitted.predict_proba()
-        return cls(fitted.class_names_, graph.labels.numpy(), fitted.decide(probabilities), probabilities)
+        predicted, threshold = fitted.decide(probabilities), fitted.threshold_
+        positive = 1 if threshold is None else fitted.decision_.positive
+        return cls(fitted.class_names_, graph.labels.numpy(), predicted, probabilities, threshold, positive)
 
     def shown(self, node: int) -> str:
         """Return the label of a node, or its prediction if it has none."""
@@ -156,30 +160,41 @@ def _omitted(count: int) -> str:
 def uncertain_nodes(graph: Graph, known: Predictions, nodes: IntArray) -> tuple[str, list[list[str]]]:
     """Return a sentence and a table, with a head, of the nodes whose two most probable classes are the closest.
 
-    These are nodes without a label if there are any, and else the given nodes.
+    These are nodes without a label if there are any, and else the given nodes. With a threshold, they are the nodes
+    whose probability is the closest to it.
     """
     assert known.probabilities is not None
     unlabeled = np.flatnonzero(known.labels < 0)
     pool, kind = (unlabeled, "nodes without a label") if len(unlabeled) else (nodes, "held-out nodes")
-    p = known.probabilities[pool]
-    order = np.argsort(-p, axis=1)[:, :2]
-    margins = np.diff(-np.take_along_axis(p, order, axis=1), axis=1)[:, 0]
-    chosen = np.argsort(margins, kind="stable")[:N_UNCERTAIN]
-    head = ["node", "most probable", "second", "neighbors"]
-    rows = list(_uncertain_rows(graph, known, pool[chosen], order[chosen]))
-    close = int((margins < 0.1).sum())
-    sentence = (
-        f"The {len(rows)} of {len(pool):,} {kind} whose two most probable classes are the closest. "
-        f"For {f'{close:,}' if close else 'none'} of the {len(pool):,}, they differ by less than 10 percentage points."
-    )
+    margins, head, closeness = _margins(known, known.probabilities[pool])
+    chosen = pool[np.argsort(margins, kind="stable")[:N_UNCERTAIN]]
+    rows = [[id_of(n, graph), *_odds(known, n), f"{int(graph.degrees[n]):,}"] for n in chosen.tolist()]
     if not len(unlabeled):
         head.append("label")
-        rows = [[*row, known.shown(int(node))] for row, node in zip(rows, pool[chosen], strict=True)]
-    return sentence, [head, *rows]
+        rows = [[*row, known.shown(node)] for row, node in zip(rows, chosen.tolist(), strict=True)]
+    sentence = f"The {len(rows)} of {len(pool):,} {kind} whose {closeness}."
+    if known.threshold is None:
+        close = f"{(margins < 0.1).sum():,}" if (margins < 0.1).any() else "none"
+        sentence += f" For {close} of the {len(pool):,}, they differ by less than 10 percentage points."
+    return sentence, [["node", *head], *rows]
 
 
-def _uncertain_rows(graph: Graph, known: Predictions, nodes: IntArray, order: IntArray) -> Iterator[list[str]]:
+def _margins(known: Predictions, probabilities: FloatArray) -> tuple[FloatArray, list[str], str]:
+    """Return how far each node is from another prediction, the names of columns, and the meaning of `close`."""
+    if known.threshold is None:
+        two = -np.sort(-probabilities, axis=1)[:, :2]
+        closeness = "two most probable classes are the closest"
+        return two[:, 0] - two[:, 1], ["most probable", "second", "neighbors"], closeness
+    name, margins = known.names[known.positive], np.abs(probabilities[:, known.positive] - known.threshold)
+    closeness = f"probability of {name} is the closest to the threshold of {percent(known.threshold)}"
+    return margins, ["predicted", f"probability of {name}", "neighbors"], closeness
+
+
+def _odds(known: Predictions, node: int) -> list[str]:
+    """Return the two most probable classes of a node, or with a threshold its prediction and probability."""
     assert known.probabilities is not None
-    for node, (first, second) in zip(nodes.tolist(), order.tolist(), strict=True):
-        pair = (f"{known.names[k]} {percent(float(known.probabilities[node, k]))}" for k in (first, second))
-        yield [id_of(node, graph), *pair, f"{int(graph.degrees[node]):,}"]
+    assert known.predicted is not None
+    p = known.probabilities[node]
+    if known.threshold is None:
+        return [f"{known.names[k]} {percent(float(p[k]))}" for k in np.argsort(-p)[:2].tolist()]
+    return [known.names[known.predicted[node]], percent(float(p[known.positive]))]

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +28,8 @@ from heterophily.views.columns import column_report
 from heterophily.views.matplotlib import save_charts
 from heterophily.views.predictions import write_predictions
 
+MIN_BIN = 10  # nodes of a point of the reliability plot from which it is connected with the others
+LEAST_POINT, LARGEST_POINT = 4.0, 13.0  # sizes of its points
 CONFIDENCE = [f"{10 * i}–{10 * i + 10}" for i in range(10)]  # percent
 
 
@@ -148,21 +151,22 @@ def reliability_charts(fitted: NodeClassifier) -> list[Chart]:
     calibration = fitted.calibration_
     if calibration is None:
         return []
-    shown = {"before calibration": calibration.before}
+    shown = {"": calibration.before}
     if calibration.after is not None:
-        shown["after calibration"] = calibration.after
+        shown = {"before calibration": calibration.before, "after calibration": calibration.after}
     colors: tuple[int | Literal["accent"], ...] = (1, "accent") if len(shown) > 1 else ("accent",)
     low = min(min(b.confidence, b.accuracy) for each in shown.values() for b in each.bins)
-    limits = (max(0.0, 100 * low - 5), 102)
+    limits = (max(0.0, min(75.0, 100 * low - 5)), 102)
     ends = [limits[0], 100]
     marks = [Mark("line", ends, ends, color="quiet", style="dashed", points=False)]
     rows = []
     for (name, each), color in zip(shown.items(), colors, strict=True):
         x, y = ([100 * getattr(b, key) for b in each.bins] for key in ("confidence", "accuracy"))
         sizes = [b.n_nodes for b in each.bins]
-        marks.append(Mark("line", x, y, name=name, color=color))
-        rows += [[name, f"{a:.1f}", f"{b:.1f}", f"{n:,}"] for a, b, n in zip(x, y, sizes, strict=True)]
-    errors = " and ".join(f"{100 * each.error:.1f} % {name}" for name, each in shown.items())
+        marks += _reliability_marks(x, y, sizes, name, color)
+        row = name or "probabilities"
+        rows += [[row, f"{a:.1f}", f"{b:.1f}", f"{n:,}"] for a, b, n in zip(x, y, sizes, strict=True)]
+    errors = " and ".join(f"{100 * each.error:.1f}% {name}".rstrip() for name, each in shown.items())
     return [
         Chart(
             "Reliability",
@@ -170,10 +174,23 @@ def reliability_charts(fitted: NodeClassifier) -> list[Chart]:
             Axis("probability of the predicted class, %", limits=limits),
             Axis("correct predictions, %", limits=limits),
             caption=f"{calibration.n_nodes:,} {calibration.part} nodes. On the dashed line, probabilities agree with "
-            f"frequencies. The expected calibration error is {errors}.",
+            "frequencies. The area of a point grows with its number of nodes. Small points are uncertain. "
+            f"The expected calibration error is {errors}.",
             numbers=Table(["", "probability, %", "correct, %", "nodes"], rows),
         )
     ]
+
+
+def _reliability_marks(
+    x: Sequence[float], y: Sequence[float], sizes: Sequence[int], name: str, color: int | Literal["accent"]
+) -> Iterator[Mark]:
+    """Return points whose area grows with their number of nodes, and a line through those with enough nodes."""
+    enough = [i for i, size in enumerate(sizes) if size >= MIN_BIN]
+    yield Mark("line", [x[i] for i in enough], [y[i] for i in enough], name=name, color=color, points=False)
+    for a, b, size in zip(x, y, sizes, strict=True):
+        tip = f"{b:.1f}% of {size:,} nodes with a mean probability of {a:.1f}%"
+        side = LEAST_POINT + (LARGEST_POINT - LEAST_POINT) * (size / max(sizes)) ** 0.5
+        yield Mark("point", [a], [b], color=color, size=side, tips=[tip], symbol="circle")
 
 
 def scored_charts(fitted: NodeClassifier, graph: Graph) -> list[Chart]:
@@ -226,13 +243,14 @@ def confidence_chart(fitted: NodeClassifier) -> Chart:
     highest: FloatArray = fitted.predict_proba().max(axis=1)
     counts, _ = np.histogram(highest, bins=10, range=(0, 1))
     shares = {n: 100 * float(c) / len(highest) for n, c in zip(CONFIDENCE, counts, strict=True)}
-    first = next(i for i, share in enumerate(shares.values()) if share)
+    least = 10 // len(fitted.class_names_)  # the highest of K probabilities is at least 1 / K
+    first = min(least, next(i for i, share in enumerate(shares.values()) if share))
     return _bar_chart(
         "Confidence",
         dict(list(shares.items())[first:]),
         x="probability of the predicted class, %",
         y="nodes, %",
-        caption=f"All {len(highest):,} nodes; the mean is {100 * float(highest.mean()):.0f} %.",
+        caption=f"All {len(highest):,} nodes; the mean is {100 * float(highest.mean()):.0f}%.",
     )
 
 

@@ -49,13 +49,15 @@ def node_map(fitted: NodeClassifier, graph: Graph, nodes: IntArray) -> Chart:
         x = y = Axis(visible=False)
         at, text = _principal(found[sample])
     tips = list(_tips(fitted, graph, sample, probabilities))
+    hint = " Point at a node to see its class." if len(fitted.class_names_) > MAX_LEGEND else ""
     shown = "All" if len(sample) == len(nodes) else f"{len(sample):,} of"
     return Chart(
         "Map of nodes",
         list(_marks(fitted.class_names_, at, classes, wrong, tips)),
         x,
         y,
-        caption=f"{shown} {len(nodes):,} held-out nodes.{text} Colors are classes, and crosses are wrong predictions.",
+        caption=f"{shown} {len(nodes):,} held-out nodes.{text} Colors are classes, and crosses are wrong predictions."
+        f"{hint}",
         height=3.0,
         numbers=_table(fitted.class_names_, classes, wrong),
     )
