@@ -38,7 +38,7 @@ def runs(made, scores, shift, splits):
 
 def test_a_clear_winner_on_one_dataset(finding):
     found = finding({"d": {"gcn": 0.5, "mlp": 0.6, "cmgnn": 0.8}}, shift=0.1)
-    assert found.headline == "CMGNN leads with 80.0 % accuracy on d; significantly more than every other method"
+    assert found.headline == "CMGNN leads on d with 80.0% accuracy, significantly more than every other method"
     assert found.leaders == ("cmgnn",)
 
 
@@ -53,7 +53,7 @@ def test_one_run_cannot_be_tested(finding):
 
 
 def test_one_method_has_a_score(finding):
-    assert finding({"d": {"gcn": 0.5}}).headline == "GCN has 50.0 % accuracy on d"
+    assert finding({"d": {"gcn": 0.5}}).headline == "GCN has 50.0% accuracy on d"
 
 
 def test_over_datasets_the_ranks_decide(finding):

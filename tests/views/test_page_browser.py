@@ -7,7 +7,11 @@ import os
 import shutil
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
+
+from heterophily import Graph, diagnose
+from heterophily.views.page.graph_report import write_diagnosis
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
@@ -95,6 +99,17 @@ def overflow(page):
     )
 
 
+def cut(page):
+    """The texts of visible charts that reach beyond their chart."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll("svg.chart text")].filter((each) => {
+            const [a, b] = [each, each.ownerSVGElement].map((element) => element.getBoundingClientRect());
+            const beyond = [b.left - a.left, a.right - b.right, b.top - a.top, a.bottom - b.bottom];
+            return a.width > 0 && Math.max(...beyond) > 1;
+        }).map((each) => each.textContent)"""
+    )
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
 def test_it_loads_draws_all_charts_and_fits_the_window(opened, width, scheme):
     with opened(width, scheme) as page:
@@ -102,6 +117,7 @@ def test_it_loads_draws_all_charts_and_fits_the_window(opened, width, scheme):
         page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert overflow(page) == []
+        assert cut(page) == []
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (paper == "rgb(21, 23, 26)") == (scheme == "dark")
 
@@ -200,12 +216,21 @@ def test_without_scripts_all_text_is_there(opened):
         assert drawn(page) > 20
 
 
-def test_the_page_of_one_graph_fits_a_phone(opened, tmp_path):
-    from heterophily import diagnose, load
-    from heterophily.views.page.graph_report import write_diagnosis
-
-    file = write_diagnosis(diagnose(load("digits")), tmp_path / "d.html", source="digits")
+@pytest.mark.parametrize("k", [2, 30])
+def test_the_page_of_one_graph_fits_a_phone(opened, tmp_path, wild, k):
+    file = write_diagnosis(diagnose(circle(k, wild)), tmp_path / "d.html", source="circle")
     with opened(390, file=file) as page:
         assert drawn(page) == 3
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert overflow(page) == []
+        assert cut(page) == []
+        names = page.locator("svg.chart").first.locator("text").all_text_contents()
+        assert len(set(names)) == len(names) == 2 * k + 2  # shortened names still differ; two titles
+
+
+def circle(k, name):
+    """A graph whose k classes have long names with the same beginning, each connected with the next one."""
+    classes = np.arange(20 * k) % k
+    edges = [(i, (i + 1) % len(classes)) for i in range(len(classes))]
+    graph = Graph.from_edges(edges, features=np.eye(k)[classes], labels=classes)
+    return graph.replace(class_names=tuple(f"{name} of group {i}" for i in range(k)))

@@ -180,7 +180,8 @@ class Probes:
             if name in self.scores:
                 change = self.difference(name, FEATURES)
                 shown = (change.points, change.interval_text) if FEATURES in self.scores and name != FEATURES else ()
-                found.append((TITLES[name], f"{100 * self.scores[name].mean():.1f}", *(shown or ("", ""))))
+                score = f"{100 * self.scores[name].mean():.1f}".replace("-", "−")
+                found.append((TITLES[name], score, *(shown or ("", ""))))
         return found
 
     def to_dict(self) -> JsonObject:

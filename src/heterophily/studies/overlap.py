@@ -181,7 +181,7 @@ def _histogram_chart(facts: Row, bars: Rows, peak: float) -> Chart:
     return Chart(
         f"Neighborhoods at {degrees}",
         marks,
-        Axis(f"mean of class {classes[1]} at 0, of {classes[0]} at 1"),
+        Axis(f"0: mean of class {classes[1]}, 1: mean of class {classes[0]}"),
         Axis("nodes of the class, %", limits=(0, 105 * peak)),
         caption="Position of the nodes of two classes on the line between the means of the classes.",
         panel=f"{dataset}, {degrees}",

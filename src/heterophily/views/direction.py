@@ -10,14 +10,21 @@ from heterophily.core.graph import Graph
 from heterophily.htmp.checks import direction_use
 from heterophily.htmp.method import Method
 
+USES = {  # text of a setting of `direction`
+    "symmetric": "without direction",
+    "in": "from incoming edges",
+    "out": "from outgoing edges",
+    "both": "from both separately",
+}
+
 
 def direction_facts(report: DirectionReport) -> dict[str, str]:
     """Return the measurements of a direction report as text, by name."""
-    accuracy = ", ".join(f"{name} {value:.1%}" for name, value in report.accuracy.items())
+    accuracy = ", ".join(f"{value:.1%} {USES[name]}" for name, value in report.accuracy.items())
     return {
         "one direction only": f"{report.one_sided:.0%} of the connected pairs of nodes",
         "CMD": f"{report.cmd_incoming:.3f} of incoming edges, {report.cmd_outgoing:.3f} of outgoing edges",
-        "class predicted by": f"neighbors, for each direction: {accuracy}",
+        "accuracy from neighbors": accuracy,
     }
 
 

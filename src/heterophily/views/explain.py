@@ -52,11 +52,11 @@ def percent(share: float) -> str:
     """Return a share in percent.
 
     >>> percent(0.8312), percent(0.9997)
-    ('83.1 %', '> 99.9 %')
+    ('83.1%', '> 99.9%')
     """
     if 0 < share < 0.001 or 0.999 < share < 1:
-        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
-    return f"{100 * share:.1f} %"
+        return "< 0.1%" if share < 0.5 else "> 99.9%"
+    return f"{100 * share:.1f}%"
 
 
 def effect_text(effect: float) -> str:
@@ -117,7 +117,7 @@ def gate_texts(gates: Sequence[GateShare]) -> list[str]:
     """Return the weights of messages, one line per model."""
     lines = []
     for model in dict.fromkeys(gate.model for gate in gates):
-        shares = [f"{MESSAGES[g.part]} {100 * g.share:.0f} %" for g in gates if g.model == model]
+        shares = [f"{MESSAGES[g.part]} {100 * g.share:.0f}%" for g in gates if g.model == model]
         lines.append(f"{model}: {', '.join(shares)}")
     return lines
 
@@ -186,7 +186,7 @@ def _title(e: ModelExplanation) -> str:
 
 def _score_text(e: ModelExplanation, value: float) -> str:
     is_share = e.scoring in SCORINGS and SCORINGS[e.scoring].is_share
-    return f"{100 * value:.1f} %" if is_share else f"{value:.3f}"
+    return f"{100 * value:.1f}%" if is_share else f"{value:.3f}"
 
 
 def _importances(e: ModelExplanation, name: str, rows: Sequence[Importance]) -> Table:

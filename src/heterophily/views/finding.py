@@ -7,7 +7,6 @@ from heterophily.benchmark.significance import Ranking
 from heterophily.benchmark.table import Entry, Table
 from heterophily.data import published as paper
 from heterophily.training.scoring import title_of
-from heterophily.views.tables import p_text
 
 CLOSE_RANKS = 0.5  # from the best average rank, up to which a method leads, too
 MAX_LEADERS = 3
@@ -40,7 +39,7 @@ def _over_datasets(table: Table, ranking: Ranking) -> Finding:
     leaders = [name for name in names if ranking.ranks[name] - best <= CLOSE_RANKS]
     equal = [name for name in names if ranking.ranks[name] - best < ranking.critical_difference]
     ranks = ", ".join(f"{title(name)} {ranking.ranks[name]:.1f}" for name in names[:MAX_LEADERS])
-    n, test = len(ranking.datasets), f"Friedman's test: p = {p_text(ranking.p)}"
+    n, test = len(ranking.datasets), f"Friedman's test: p {_p_text(ranking.p)}"
     if ranking.p > ranking.alpha:
         detail = f"Best average ranks over {n} datasets: {ranks}. {test}."
         return Finding(f"No method leads: the ranks of {len(names)} methods do not differ significantly", detail)
@@ -70,20 +69,20 @@ def _on_one(table: Table, dataset: str) -> Finding:
         return Finding(f"No run on {dataset} is finished")
     comparisons = table.comparisons.get(dataset, ())
     best = next((e for e in known if comparisons and e.model == comparisons[0].best), known[0])
-    score = f"{best.mean:.1f} % {title_of(table.scoring)} on {dataset}"
+    score = f"{best.mean:.1f}% {title_of(table.scoring)}"
     if len(known) == 1:
-        return Finding(f"{title(best.model)} has {score}", leaders=(best.model,))
+        return Finding(f"{title(best.model)} has {score} on {dataset}", leaders=(best.model,))
     equal = [e.model for e in known if e.not_significantly_worse]
     detail = f"Corrected t-test on {comparisons[0].n_splits} paired splits." if comparisons else ""
     if not comparisons:
-        tail = "the differences cannot be tested, because no method shares two splits with it"
+        tail = "; the differences cannot be tested, because no method shares two splits with it"
     elif not equal:
         others = "every tested method" if table.untested[dataset] else "every other method"
-        tail = f"significantly more than {others}"
+        tail = f", significantly more than {others}"
     else:
         shown = _join(map(title, equal)) if len(equal) <= MAX_LEADERS else f"{_number(len(equal))} methods"
-        tail = f"the difference from {shown} is not significant"
-    return Finding(f"{title(best.model)} leads with {score}; {tail}", detail, (best.model,))
+        tail = f"; the difference from {shown} is not significant"
+    return Finding(f"{title(best.model)} leads on {dataset} with {score}{tail}", detail, (best.model,))
 
 
 def _by_wins(table: Table) -> Finding:
@@ -121,6 +120,11 @@ def _ordered(column: Sequence[Entry]) -> list[Entry]:
 def title(model: str) -> str:
     """The name of a method as the paper prints it."""
     return paper.methods().get(model, model)
+
+
+def _p_text(p: float) -> str:
+    """Return a probability for readers, who do not need the digits of a small one."""
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def _join(names: "Sequence[str] | map[str]") -> str:

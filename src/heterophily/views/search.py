@@ -54,7 +54,7 @@ def importance_chart(importances: Mapping[str, float], scoring: str = DEFAULT_SC
     shares = [100 * importances[name] for name in names]
     return Chart(
         "Importance of settings",
-        [Mark("bar", shares, names, labels=[f"{share:.0f} %" for share in shares], anchor="left")],
+        [Mark("bar", shares, names, labels=[f"{share:.0f}%" for share in shares], anchor="left")],
         Axis(f"share of the variance of validation {title_of(scoring)}, %"),
         Axis("", names, reverse=True),
         digits=1,

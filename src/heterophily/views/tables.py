@@ -73,7 +73,10 @@ def rank_text(table: Table, model: str) -> str:
 def notes(
     table: Table, *, over_datasets: bool = True, worse: str = f"{NOT_WORSE_MARK} not significantly worse"
 ) -> list[str]:
-    """Return sentences that explain the table, where `worse` is the mark of the tests. Those about ranks come last."""
+    """Return sentences that explain the table, where `worse` is the mark of the tests.
+
+    Sentences about ranks and tests over datasets are optional.
+    """
     scoring = title_of(table.scoring)
     found = [f"Mean ± sample standard deviation (n − 1) of the test {scoring} in percent."]
     if any(entry.partial for entry in table):
@@ -90,7 +93,8 @@ def notes(
         found.append(_columns_note(table))
     if table.against:
         found.append("Next to each result: the mean in the paper, and the difference from it.")
-    found.append(_rank_note(table))
+    if over_datasets:
+        found.append(_rank_note(table))
     if table.comparisons:
         found.append(
             f"{worse} than the best of the dataset: corrected resampled "

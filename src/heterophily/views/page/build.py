@@ -1,5 +1,6 @@
 """From views to one file: templates are filled, and styles, scripts, and charts are put inside."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -17,6 +18,7 @@ from heterophily.core.files import write_atomically
 from heterophily.data import published as paper
 from heterophily.views.charts import rank_chart
 from heterophily.views.finding import find
+from heterophily.views.heat_maps import cell_text
 from heterophily.views.page import panels
 from heterophily.views.page.commands import custom_note, full_command
 from heterophily.views.page.data import Results, environments, key_numbers, load_results
@@ -76,10 +78,12 @@ def report_page(results: Results) -> str:
     views = [panels.panel(results, name, sections[name]) for name in table.datasets]
     ranks = [rank_chart(table.ranking)] if table.ranking else []
     has_paper = any(entry.published is not None for entry in table)
-    more = panels.study_sections(results)
+    more, finding, several = panels.study_sections(results), find(table), len(table.datasets) > 1
+    against = replace(table, against=has_paper)
     context = {
-        "title": f"{_listed(len(table.models), 'method')} on {_listed(len(table.datasets), 'dataset')}",
-        "finding": find(table),
+        "kicker": f"{_listed(len(table.models), 'method')} on {_listed(len(table.datasets), 'dataset')}",
+        "title": finding.headline,
+        "finding": finding,
         "facts": key_numbers(results),
         "paper": paper.title(),
         "methods": results.methods,
@@ -87,7 +91,7 @@ def report_page(results: Results) -> str:
         "board": panels.leaderboard(table),
         "index": {model: i for i, model in enumerate(table.models)},
         "has_paper": has_paper,
-        "notes": notes(replace(table, against=has_paper), worse="Gray numbers are significantly worse"),
+        "notes": notes(against, over_datasets=several, worse="Gray numbers are significantly worse"),
         "ranked": bool(table.average_ranks),
         "grays": bool(table.comparisons),
         "ranks": ranks,
@@ -105,6 +109,7 @@ def render(template: str, methods: Sequence[str], context: Mapping[str, object])
     values = {
         "methods": (),
         "datasets": (),
+        "kicker": "",
         "version": __version__,
         "drawing": lambda chart: Markup(draw_chart(chart, methods)),  # noqa: S704, `draw_chart` escapes text
         "key_of": lambda mark: Markup(draw_key(mark, methods)),  # noqa: S704
@@ -134,15 +139,38 @@ def _color_scale(chart: Chart) -> dict[str, str] | None:
     mark = chart.marks[0] if chart.marks else None
     if mark is None or mark.kind != "heat map":
         return None
-    low, high = (chart.format(float(value)) for value in mark.limits)
+    low, high = (cell_text(float(value), chart.digits) or "0" for value in mark.limits)
     kind = "signed" if mark.limits[0] < 0 else "plain"
-    return {"low": low, "high": high, "kind": kind, "title": f"{mark.scale}{', logarithmic' if mark.log else ''}"}
+    title = ", ".join(filter(None, (mark.scale, "logarithmic" if mark.log else "")))
+    return {"low": low, "high": high, "kind": kind, "title": title}
 
 
 @cache
 def _environment() -> Environment:
     loader = PackageLoader("heterophily.views.page", "templates")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"unbroken": unbroken, "word_columns": word_columns}
+    return environment
+
+
+def unbroken(text: str) -> Markup:
+    """Return text whose words with a hyphen, such as the names of methods, are not divided between lines."""
+    words = [Markup('<span class="word">{}</span>').format(word) if "-" in word else word for word in text.split()]
+    return Markup(" ").join(words)
+
+
+def word_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
+    """Return which columns of a table contain words, which are aligned to the left.
+
+    Examples
+    --------
+    >>> word_columns([["a", "0.5", "done"], ["b", "+1 to +2", ""]])
+    [True, False, True]
+    """
+    columns = zip(*rows, strict=True)
+    return [i == 0 or any(re.search("[^\\W\\d_]{3}", cell) for cell in column) for i, column in enumerate(columns)]
 
 
 def _part(name: str) -> str:

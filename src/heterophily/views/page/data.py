@@ -194,12 +194,9 @@ def _record_estimates(results: Results, dataset: str, names: Sequence[str]) -> l
 def key_numbers(results: Results) -> list[tuple[str, str]]:
     """Return the key numbers of the report, each with its description."""
     table, done = results.table, [run for run in results.runs if run.done]
-    hours = sum(float(run.run.get("seconds", 0)) for run in done) / 3600
+    seconds = sum(float(run.run.get("seconds", 0)) for run in done)
     compared = [entry for entry in table if entry.verdict is not None]
-    facts = [
-        (f"{len(done):,}", _plural("finished run", len(done))),
-        (f"{hours:,.1f}", "hours of computing") if hours >= 1 else (f"{60 * hours:.1f}", "minutes of computing"),
-    ]
+    facts = [(f"{len(done):,}", _plural("finished run", len(done))), _duration(seconds)]
     failed = len(results.runs) - len(done)
     if failed:
         facts.append((str(failed), _plural("failed run", failed)))
@@ -207,6 +204,12 @@ def key_numbers(results: Results) -> list[tuple[str, str]]:
         kept = sum(bool(entry.verdict) for entry in compared)
         facts.append((f"{kept} / {len(compared)}", "published means reproduced"))
     return facts
+
+
+def _duration(seconds: float) -> tuple[str, str]:
+    units = {"hours": 3600, "minutes": 60, "seconds": 1}
+    unit = next((name for name, length in units.items() if seconds >= 2 * length), "seconds")
+    return f"{seconds / units[unit]:,.{0 if unit == 'seconds' else 1}f}", f"{unit} of computing"
 
 
 def _plural(word: str, count: int) -> str:

@@ -34,14 +34,24 @@ def explanation_page(
 
 
 def _node_words(e: NodeExplanation) -> dict[str, object]:
-    return {"title": f"{e.graph}: node {e.id}", "verdict": _verdict(e), "notes": footnotes(e)}
+    return {"kicker": f"Node {e.id} of {e.graph}", "title": _finding(e), "lead": _label(e), "notes": footnotes(e)}
 
 
 def _model_words(e: ModelExplanation) -> dict[str, object]:
     notes = [importance_note(e), *(f"Note: {note}." for note in e.notes)]
-    return {"title": f"{e.model} on {e.graph}", "verdict": f"{score_line(e)}.", "notes": notes}
+    return {
+        "kicker": f"{e.model} on {e.graph}",
+        "title": "What the model depends on",
+        "lead": f"{score_line(e)}.",
+        "notes": notes,
+    }
 
 
-def _verdict(e: NodeExplanation) -> str:
-    label = f"Its label is {e.label}." if e.label is not None else "Its label is unknown."
-    return f"{e.model} predicts {e.predicted}. The probability of {e.target} is {percent(e.probability)}. {label}"
+def _finding(e: NodeExplanation) -> str:
+    if e.target == e.predicted:
+        return f"{e.model} predicts {e.predicted} with a probability of {percent(e.probability)}"
+    return f"{e.model} predicts {e.predicted}; the probability of {e.target} is {percent(e.probability)}"
+
+
+def _label(e: NodeExplanation) -> str:
+    return "The label of the node is unknown." if e.label is None else f"The label of the node is {e.label}."

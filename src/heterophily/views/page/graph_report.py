@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from heterophily.analysis.diagnosis import Diagnosis, diagnose
+from heterophily.analysis.verdict import NOT_ENOUGH, Kind
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
 from heterophily.core.types import IntArray, Value
@@ -45,8 +46,17 @@ EXAMPLES_TEXT = (
     "The node in the center has a ring. The color and shape of a node are its label, or its prediction if it has none. "
     "Dotted lines connect neighbors."
 )
+FINDINGS: Mapping[Kind, str] = {
+    "homophily": "Neighbors are similar, and edges help to predict the class",
+    "helpful heterophily": "Neighbors differ, and edges help to predict the class",
+    "edges mislead plain averaging": "Edges help to predict the class, but averages over neighbors mislead",
+    "edges add nothing measurable": "Edges add nothing measurable",
+    NOT_ENOUGH: "Not enough labels to tell whether edges help",
+}
+FLOW = "Flow between classes"
 DEPENDENCE = "What the predictions depend on"
 TITLES = {"train": "training", "val": "validation", "test": "test"}
+N_LEADING, WEIGHT = 10, 2  # best candidates that are always shown, and the column with their weights
 N_REPEATS, MAX_ITEMS = 3, 40  # of the importances, which would otherwise take most of the time of a report
 
 
@@ -65,20 +75,18 @@ def write_diagnosis(
     `table_words` are the options for tables, and `columns` is the report of their columns. With the `graph`, the report
     shows the neighborhoods of two nodes.
     """
-    sections = [Section(CLASSES, diagnosis.charts, CLASSES_TEXT)]
+    sections = [Section(CLASSES, diagnosis.charts if diagnosis.compatibility.any() else [], CLASSES_TEXT)]
     if graph is not None:
         known = Predictions(diagnosis.class_names, graph.labels.numpy())
         sections.append(example_section(graph, known, np.flatnonzero(graph.labeled.numpy())))
     words = ["heterophily", "diagnose", source, *_table(nodes), *table_words, "--report", "report.html"]
     commands = [shlex.join(words)]
-    title = f"{diagnosis.name}: {diagnosis.kind}"
-    kicker = f"Diagnosis of {diagnosis.name}"
     page = GraphPage(
         diagnosis=diagnosis,
-        title=title,
+        title=FINDINGS[diagnosis.decision.kind],
         sections=sections,
         commands=commands,
-        kicker=kicker,
+        kicker=f"Diagnosis of {diagnosis.name}",
         alarms=diagnosis.alarms,
         columns=columns,
     )
@@ -143,11 +151,16 @@ class GraphPage:
         """Return the page."""
         d, kept = self.diagnosis, [section for section in self.sections if section.charts]
         charts = [chart for section in kept for chart in section.charts]
+        flow = flow_charts(d.compatibility, d.class_names, caption=closest(d)) if d else []
+        if flow and flow[0].wide:  # too wide for the place next to the verdict
+            kept, flow = [Section(FLOW, flow), *kept], []
         context = {
             **vars(self),
-            "alarms": [f"{text[:1].upper()}{text[1:]}" for text in self.alarms],
+            "alarms": [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in self.alarms],
             "sections": kept,
-            "flow": flow_charts(d.compatibility, d.class_names, caption=closest(d)) if d else [],
+            "flow": flow,
+            "leading": [row for i, row in enumerate(self.leaderboard[1:]) if _leads(i, row)],
+            "others": [row for i, row in enumerate(self.leaderboard[1:]) if not _leads(i, row)],
             "sizes": panels.graph_facts(d) if d else {},
             "meters": panels.meters(d) if d else [],
             "direction": direction_facts(d.direction) if d and d.direction else {},
@@ -155,8 +168,15 @@ class GraphPage:
         return render("graph.html", list(dict.fromkeys(m.method for c in charts for m in c.marks if m.method)), context)
 
 
+def _leads(place: int, row: Sequence[str]) -> bool:
+    """Return whether a candidate is one of the best, or has a weight in the model."""
+    return place < N_LEADING or bool(row[WEIGHT])
+
+
 def closest(diagnosis: Diagnosis) -> str:
-    """Return which two classes have the most similar neighbors."""
+    """Return which two of more than two classes have the most similar neighbors."""
+    if diagnosis.n_classes < 3:
+        return ""
     return "The neighbors of {} and {} are the most similar.".format(*diagnosis.closest_classes)
 
 
@@ -177,7 +197,11 @@ def comparison(fitted: NodeClassifier, graph: Graph) -> str:
     if not len(nodes) or scoring.requires(graph.labels[nodes], k):
         return ""
     score = class_share_score(scoring, graph.labels, fitted.split_.train, nodes, n_classes=k)
-    return f"A prediction from the shares of the classes alone reaches {minus(score_text(scoring.name, score))}."
+    selected = " These nodes also selected the model, so new nodes can score lower."
+    return (
+        f"Predictions from the shares of the classes alone reach {minus(score_text(scoring.name, score))}."
+        f"{selected if fit.part_of(fitted, nodes.numpy()) == 'validation' else ''}"
+    )
 
 
 def fit_sections(fitted: NodeClassifier, graph: Graph) -> list[Section]:
@@ -209,7 +233,7 @@ def importance_section(fitted: NodeClassifier, graph: Graph) -> Section:
 
 def score_rows(fitted: NodeClassifier) -> list[list[str]]:
     """Return the number of nodes and the scores of each part, that of the run first, with a head."""
-    parts = fitted.split_.parts
+    parts = {part: nodes for part, nodes in fitted.split_.parts.items() if len(nodes)}
     rows = [["", *(TITLES[part] for part in parts)], ["nodes", *(f"{len(nodes):,}" for nodes in parts.values())]]
     for name in score_columns(fitted):
         found = [(fitted.run_.scores.get(part) or {}).get(name) for part in parts]
@@ -239,7 +263,7 @@ def class_rows(fitted: NodeClassifier, graph: Graph) -> list[list[str]]:
     rows = [["class", "labeled", "predicted", "of them unlabeled", "mean probability"]]
     for k, name in enumerate(fitted.class_names_):
         own = predicted == k
-        mean = f"{100 * float(sure[own].mean()):.1f} %" if own.any() else "–"
+        mean = f"{100 * float(sure[own].mean()):.1f}%" if own.any() else "–"
         counts = [(labels == k).sum(), own.sum(), (own & (labels < 0)).sum()]
         rows.append([name, *(f"{int(count):,}" for count in counts), mean])
     if (labels >= 0).all():

@@ -217,15 +217,15 @@ def meters(graph: Diagnosis) -> list[Gauge]:
     found: Mapping[str, tuple[float | None, str]] = {
         "Edge homophily": (h.edge, "share of edges within a class"),
         "Node homophily": (h.node, "mean share of neighbors of the same class"),
-        "Class-insensitive": (h.class_insensitive, "the same, corrected for the sizes of classes"),
+        "Class-insensitive": (h.class_insensitive, "edge homophily of each class above chance"),
         "Adjusted": (h.adjusted, "0 for random edges, 1 for perfect homophily"),
         "Label informativeness": (h.label_informativeness, "information of one neighbor about a label"),
         "Discriminability": (graph.discriminability, "0 if all classes have the same neighbors"),
-        "CMD": (graph.cmd, "0 to 2, the mean L1 distance of two rows of the matrix"),
-        "Overlap": (graph.mean_overlap, "of the neighborhoods of two classes"),
-        "From neighbors": (graph.neighborhood_accuracy, "accuracy from classes of neighbors"),
-        "From features": (graph.feature_accuracy, "accuracy of a linear model"),
-        "Largest class": (graph.largest_class, "accuracy of guessing it"),
+        "CMD": (graph.cmd, "mean difference of two rows of the compatibility matrix, 0 to 2"),
+        "Overlap": (graph.mean_overlap, "similarity of the neighborhoods of two classes"),
+        "Accuracy from neighbors": (graph.neighborhood_accuracy, "a classifier of the neighbors' classes"),
+        "Accuracy from features": (graph.feature_accuracy, "a linear classifier of the features"),
+        "Accuracy of guessing": (graph.largest_class, "always the largest class"),
     }
     return [
         Gauge(

@@ -20,7 +20,7 @@ function showCharts() {
 }
 
 const tip = one("#tip");
-addEventListener("pointermove", (event) => {
+const showTip = (event) => {
   const mark = event.target.closest?.("[data-tip]");
   tip.hidden = !mark;
   if (!mark) return;
@@ -28,7 +28,9 @@ addEventListener("pointermove", (event) => {
   const right = document.documentElement.clientWidth - tip.offsetWidth - 8;
   tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, right))}px`;
   tip.style.top = `${event.clientY > 60 ? event.clientY - tip.offsetHeight - 12 : event.clientY + 20}px`;
-});
+};
+addEventListener("pointermove", showTip);
+addEventListener("pointerdown", showTip); // touch
 addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
 /* The leaderboard */
@@ -85,11 +87,12 @@ if (board) {
 /* The dataset switch */
 
 const picker = one("#dataset");
+const several = picker?.options.length > 1;
 
 function show(number) {
   picker.value = number;
   all("[data-panel]").forEach((panel) => { panel.hidden = panel.dataset.panel !== number; });
-  all("#board [data-dataset]").forEach((cell) => cell.classList.toggle("current", cell.dataset.dataset === number));
+  all("#board [data-dataset]").forEach((cell) => cell.classList.toggle("current", several && cell.dataset.dataset === number));
 }
 
 function follow() {
