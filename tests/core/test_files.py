@@ -58,6 +58,14 @@ def test_a_graph_without_features_names_or_splits_comes_back_so(tmp_path):
     assert dict(again.splits) == {}
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".graphml"])
+def test_a_graph_is_not_saved_under_the_extension_of_another_format(tmp_path, suffix):
+    path = tmp_path / f"graph{suffix}"
+    with pytest.raises(HeterophilyError, match=rf"saved as \.safetensors, got \{suffix}; change the extension"):
+        Graph.from_edges([(0, 1)]).save(path)
+    assert not path.exists()
+
+
 def test_saving_replaces_a_file_and_leaves_nothing_beside_it(tmp_path):
     path = tmp_path / "g.safetensors"
     build(name="old").save(path)

@@ -13,7 +13,8 @@ from heterophily.core.graph import Graph
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # PyG uses deprecated functions of PyTorch
-    Data = pytest.importorskip("torch_geometric.data").Data
+    pytest.importorskip("torch_geometric")
+    from torch_geometric.data import Data, HeteroData, TemporalData
 
 EDGES = [(0, 1), (1, 0), (2, 2), (3, 0)]
 INDEX = torch.tensor(EDGES).T
@@ -81,6 +82,14 @@ def test_pyg_labels_or_num_nodes_or_edges_count_the_nodes(fields, n_nodes):
 def test_pyg_data_needs_an_edge_index():
     with pytest.raises(HeterophilyError, match=r"no edge_index; set data.edge_index, \(2, E\)"):
         Graph.from_pyg(Data(x=torch.ones(3, 1)))
+
+
+def test_pyg_data_with_types_or_times_is_rejected():
+    zero = torch.zeros(1, dtype=torch.long)
+    with pytest.raises(HeterophilyError, match=r"got a HeteroData; convert it with data\.to_homogeneous\(\)"):
+        Graph.from_pyg(HeteroData(a={"x": torch.ones(3, 1)}))
+    with pytest.raises(HeterophilyError, match="got a TemporalData; pass the edges up to a point in time as Data"):
+        Graph.from_pyg(TemporalData(src=zero, dst=zero, t=zero))
 
 
 @pytest.mark.parametrize("names", [None, ["cat", "dog"]], ids=["numbers", "names"])

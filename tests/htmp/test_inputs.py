@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from heterophily import Graph, HeterophilyError, build
+from heterophily.core.errors import HeterophilyWarning
 from heterophily.models import NETWORKS
 
 with warnings.catch_warnings():
@@ -67,8 +68,10 @@ def test_changes_in_place_change_the_logits(network, x, edge_index, labels):
     torch.testing.assert_close(network(x, edge_index), copy.deepcopy(network)(changed))
     edge_index[1] = edge_index[1].roll(1)
     changed = Graph.from_edges(edge_index.T, x, labels=labels)
-    if network.method.name in ("glognn", "hog-gcn"):
-        return  # their weights belong to the entries of one graph
+    if network.method.name == "hog-gcn":
+        with pytest.raises(HeterophilyError, match="was built for other edges than those of graph 'the input'"):
+            network(x, edge_index)
+        return
     torch.testing.assert_close(network(x, edge_index), copy.deepcopy(network)(changed))
 
 
@@ -118,6 +121,8 @@ def test_sparse_features_stay_sparse(network, graph, x, edge_index, layout):
         ((TemporalData(src=torch.arange(2), dst=torch.arange(2), t=torch.arange(2)),), "got a TemporalData"),
         ((Data(x=torch.rand(3, F)),), "got a Data without the tensor edge_index"),
         (("graph",), "got a str without the tensor x"),
+        ((torch.rand(3, F), torch.tensor([[0, 0], [1, 1]]), torch.tensor([3.0, -1])), "weights must be positive"),
+        ((Data(x=torch.rand(3, F)), torch.tensor([[0], [1]])), "a Data contains its edges and weights; omit"),
     ],
 )
 def test_other_inputs_raise_one_sentence(graph, arguments, sentence):
@@ -126,9 +131,21 @@ def test_other_inputs_raise_one_sentence(graph, arguments, sentence):
 
 
 def test_a_batch_of_several_graphs_is_rejected(graph, x, edge_index):
-    batch = Batch.from_data_list([Data(x=x, edge_index=edge_index)] * 2)
-    with pytest.raises(HeterophilyError, match="got a batch of several graphs; call the network once per graph"):
-        build("gcn", graph)(batch)
+    network, data = build("gcn", graph).eval(), Data(x=x, edge_index=edge_index)
+    assert torch.equal(network(Batch.from_data_list([data])), network(graph))
+    batch = Batch.from_data_list([data] * 2)
+    for function in (network, Graph.from_pyg):
+        with pytest.raises(HeterophilyError, match="got a batch of several graphs; pass one graph at a time"):
+            function(batch)
+
+
+def test_one_column_of_edge_attributes_is_the_weight(graph, x, edge_index):
+    network, weights = build("gcn", graph).eval(), torch.linspace(0.2, 2, edge_index.shape[1]).requires_grad_()
+    with pytest.warns(HeterophilyWarning, match="edge_attr of the PyG Data will be used as edge weights"):
+        logits = network(Data(x=x, edge_index=edge_index, edge_attr=weights[:, None]))
+    assert torch.equal(logits, network(x, edge_index, weights))
+    logits.sum().backward()
+    assert weights.grad.any()
 
 
 def test_the_loss_of_data_needs_labels(graph, x, edge_index):

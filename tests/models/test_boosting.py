@@ -1,12 +1,15 @@
 """Boosted trees: equal to scikit-learn, and their columns never contain a node's own label."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from heterophily.core.errors import HeterophilyError
-from heterophily.core.graph import Graph
+from heterophily.core.errors import HeterophilyError, HeterophilyWarning
+from heterophily.core.graph import Graph, Split
+from heterophily.htmp.execution.fixed import FixedGraph
 from heterophily.htmp.identity import identity_of
 from heterophily.htmp.method import make_method
 from heterophily.models import find_method
@@ -14,6 +17,7 @@ from heterophily.models.boosting import BoostedTrees, Boosting
 from heterophily.models.boosting_columns import label_columns
 from heterophily.models.boosting_trees import Forest
 from heterophily.models.building import build, build_predictor
+from heterophily.training.trainer import train
 
 N, K = 60, 3
 
@@ -122,6 +126,26 @@ def test_wide_features_are_projected_and_only_their_means_are_columns(graph):
     assert trees.inductive_table(wide).shape == (N, 3 * 50 + 5)
     trees = BoostedTrees(Boosting(n_columns=50, statistics="all"), wide)
     assert trees.inductive_table(wide).shape == (N, 9 * 50 + 5)
+
+
+def test_trees_have_the_abilities_of_predictors_or_say_why_not(graph):
+    nodes = np.arange(N)
+    split = Split.from_nodes(nodes[:40], val=nodes[40:], test=[])
+    trees, _ = train(Boosting(max_epochs=3, n_columns=2), graph, split=split)
+    expected, data = trees(graph), graph.to_pyg()
+    assert torch.equal(copy.deepcopy(trees)(graph), expected)
+    for dtype in (torch.double, torch.bfloat16):
+        assert torch.equal(copy.deepcopy(trees).to(dtype)(graph), expected)
+    for same in (data, graph.replace(labels=torch.arange(N) % 2, n_classes=2), graph.with_labels_only(torch.arange(3))):
+        assert torch.equal(trees(same), expected)
+    weighted = graph.replace(weights=torch.rand(graph.n_edges) + 1)
+    with pytest.warns(HeterophilyWarning, match="does not use edge weights"):
+        build_predictor(trees.method, weighted)
+    assert torch.equal(trees(weighted), expected)
+    with pytest.raises(HeterophilyError, match="not with tensors"):
+        trees(data.x, data.edge_index)
+    with pytest.raises(HeterophilyError, match="cannot be exported, because it is not a single network"):
+        FixedGraph(trees, graph)
 
 
 def test_boosting_is_not_a_network(graph):

@@ -66,6 +66,9 @@ def test_a_pyg_graph_is_an_input(graph, split):
 def test_other_inputs_are_rejected():
     with pytest.raises(HeterophilyError, match=r"expected a Graph, .* got list; create a graph with Graph.from_edges"):
         NodeClassifier("mlp").fit([[0, 1]])
+    data = pytest.importorskip("torch_geometric.data").HeteroData(a={"x": torch.ones(3, 1)})
+    with pytest.raises(HeterophilyError, match="got a HeteroData; convert it"):
+        NodeClassifier("mlp").fit(data)
 
 
 def test_the_score_on_another_graph_compares_classes_by_name(graph, split):

@@ -130,6 +130,8 @@ def read_graphml(path: Path) -> Graph:
 
 def save_graph(graph: Graph, path: PathLike) -> Path:
     """Write the graph atomically to a safetensors file."""
+    if (suffix := Path(path).suffix) in (*SUFFIXES, ".npz", ".graphml"):
+        raise HeterophilyError(f"a graph is saved as .safetensors, got {suffix}; change the extension")
     facts: JsonObject = {
         "format": FORMAT,
         "name": graph.name,

@@ -24,8 +24,24 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
+UNSUPPORTED = {  # attributes of other classes of PyTorch Geometric
+    "node_types": "one type of nodes and edges, got a HeteroData; convert it with data.to_homogeneous()",
+    "src": "a fixed graph, got a TemporalData; pass the edges up to a point in time as Data",
+}
+
+
+def check_pyg(data: object) -> None:
+    """Raise an error for data of PyTorch Geometric that is not a single graph with one type of nodes."""
+    for attribute, expected in UNSUPPORTED.items():
+        if getattr(data, attribute, None) is not None:
+            raise HeterophilyError(f"expected {expected}")
+    if getattr(data, "_slice_dict", None) is not None and getattr(data, "num_graphs", 1) > 1:
+        raise HeterophilyError("expected one graph, got a batch of several graphs; pass one graph at a time")
+
+
 def from_pyg(data: "Data", *, name: str = "graph") -> Graph:
     """Convert a PyTorch Geometric `Data`. Masks of shape (N, S) become S splits."""
+    check_pyg(data)
     if not hasattr(data, "edge_index") or not hasattr(data, "get"):
         raise HeterophilyError(f"expected a Data of PyTorch Geometric, got {short_text(data)}")
     if data.edge_index is None:
@@ -35,7 +51,7 @@ def from_pyg(data: "Data", *, name: str = "graph") -> Graph:
     return Graph.from_edges(
         edges.T,
         data.x,
-        weights=_pyg_weights(data, len(edges.T)),
+        weights=pyg_weights(data, len(edges.T)),
         labels=data.y,
         n_nodes=data.get("num_nodes"),
         splits=splits_from_masks({part: m.cpu().numpy().T for part, m in masks if m is not None}),
@@ -43,7 +59,7 @@ def from_pyg(data: "Data", *, name: str = "graph") -> Graph:
     )
 
 
-def _pyg_weights(data: "Data", n_edges: int) -> Tensor | None:
+def pyg_weights(data: "Data", n_edges: int) -> Tensor | None:
     """Return `edge_weight`, or else `edge_attr` if it has one column of positive numbers."""
     weights, attributes = data.get("edge_weight"), data.get("edge_attr")
     if attributes is None or weights is not None:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.core.interop import pyg_weights
 from heterophily.htmp.execution.batch import Batch
 from heterophily.htmp.execution.inputs import InputGraphs, check_data, node_labels
 from heterophily.htmp.parts import Context, GraphLike
@@ -94,6 +95,11 @@ class GraphModule(nn.Module):
         self, graph: "GraphLike | Tensor | Data", edge_index: Tensor | None = None, edge_weight: Tensor | None = None
     ) -> GraphLike:
         """Return the graph of the arguments of `forward`."""
+        if not isinstance(graph, Tensor) and (edge_index is not None or edge_weight is not None):
+            raise HeterophilyError(
+                f"a {type(graph).__name__} contains its edges and weights; omit edge_index and edge_weight, or pass x "
+                "first"
+            )
         if isinstance(graph, Graph | Batch):
             return graph
         if isinstance(graph, Tensor):
@@ -101,5 +107,6 @@ class GraphModule(nn.Module):
                 raise HeterophilyError("the network expects a graph or x and edge_index, got x without edge_index")
             return self.inputs.open(graph, edge_index, edge_weight, n_classes=self.n_classes)
         check_data(data := cast("Data", graph))
-        tensors = data.x, data.edge_index, data.get("edge_weight")
-        return self.inputs.open(*tensors, n_classes=self.n_classes, labels=node_labels(data), n_id=data.get("n_id"))
+        x, edge_index = cast("Tensor", data.x), cast("Tensor", data.edge_index)
+        weights, labels = pyg_weights(data, edge_index.shape[1]), node_labels(data)
+        return self.inputs.open(x, edge_index, weights, n_classes=self.n_classes, labels=labels, n_id=data.get("n_id"))

@@ -4,6 +4,7 @@ Z⁰ = encoder(X);  Z_r = (A_r ⊙ B_r) Z^(l-1) W_r;  Z^l = COMBINE(Z_1, .., Z_R
 """
 
 import dataclasses
+import hashlib
 from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -52,6 +53,7 @@ class Network(GraphModule):
         self.n_nodes = graph.n_nodes
         self.encoder_part = architecture.encoder
         self.transductive_reason = transductive_reason(architecture)
+        self.own_edges = edges_checksum(graph) if self.transductive_reason == WEIGHT_PER_PAIR else b""
         self.n_layers = method.n_layers
         if architecture.skip is not None:
             self.n_layers = max(self.n_layers, architecture.skip.min_layers)
@@ -304,6 +306,11 @@ class Network(GraphModule):
                 f"{name} {reason} and was built for {self.n_nodes} nodes, but graph "
                 f"{graph.name!r} has {n_nodes}; refit it on this graph or use an inductive model such as gcn"
             )
+        if self.own_edges and edges_checksum(full_graph_of(graph)) != self.own_edges:
+            raise HeterophilyError(
+                f"{name} {reason} and was built for other edges than those of graph {graph.name!r}; refit it on this "
+                "graph or use an inductive model such as gcn"
+            )
         self._require_initialized([state for state in self.states if state.used_in_forward])
 
     def _require_initialized(self, states: Sequence[State]) -> None:
@@ -317,6 +324,17 @@ class Network(GraphModule):
 
 def _drop(x: X, rate: float | None, context: Context) -> X:
     return apply_dropout(x, rate, training=True) if context.training and rate else x
+
+
+def edges_checksum(graph: Graph) -> bytes:
+    """Return the SHA-256 of the symmetrized edges."""
+    pattern = graph.symmetric
+
+    def compute() -> bytes:
+        arrays = [each.long().cpu().numpy().tobytes() for each in (pattern.indptr, pattern.indices)]
+        return hashlib.sha256(b"".join(arrays)).digest()
+
+    return graph.cached("checksum of edges", compute)
 
 
 def transductive_reason(architecture: Architecture) -> str:

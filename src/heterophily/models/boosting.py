@@ -1,7 +1,8 @@
 """Boosting: gradient-boosted trees on a table that describes the neighborhood of each node."""
 
 import hashlib
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
 import torch
@@ -14,10 +15,14 @@ from heterophily.core.graph import Graph
 from heterophily.core.spaces import Bounds, Choice, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from heterophily.core.types import Array, FloatArray
 from heterophily.htmp.architecture import Architecture
+from heterophily.htmp.execution.inputs import graph_of_data
 from heterophily.htmp.method import Deviation, Method, define_method
 from heterophily.htmp.state import Recognition
 from heterophily.models.boosting_columns import inductive_columns, label_columns
 from heterophily.models.boosting_trees import Forest
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 MEAN_ONLY = ("mean",)
 FEW = 24  # features of which all statistics are columns, because the time is proportional to the columns
@@ -112,8 +117,16 @@ class BoostedTrees(nn.Module):
         self.seed.fill_(seed)
         self.recognize(graph)
 
-    def forward(self, graph: Graph) -> Tensor:
+    @override
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Move to another device. `.double()` and `.bfloat16()` change nothing, because trees have no gradients."""
+        return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
+
+    def forward(self, graph: "Graph | Data", *tensors: Tensor) -> Tensor:
         """Return logits, (N, K)."""
+        if tensors:
+            raise HeterophilyError("boosting is not a network; call it with a Graph or a PyG Data, not with tensors")
+        graph = graph_of_data(graph)
         if graph.n_features != self.n_features:
             raise HeterophilyError(
                 f"boosting was trained with {self.n_features} features, but {graph.name} has {graph.n_features}; "
@@ -167,7 +180,8 @@ class BoostedTrees(nn.Module):
 
 
 def _checksum(graph: Graph) -> Tensor:
-    """Return the SHA-256 of edges and features, (32,)."""
+    """Return the SHA-256 of edges and features, (32,). Weights are not used."""
+    graph = graph if graph.weights is None else graph.replace(weights=None)
     return torch.frombuffer(bytearray.fromhex(graph.structure_checksum), dtype=torch.uint8).clone()
 
 

@@ -12,6 +12,7 @@ from heterophily.core.arguments import short_text
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.core.interop import check_pyg
 from heterophily.core.sparse import Matrix
 from heterophily.core.structure import encode_structure, with_features
 from heterophily.core.types import Array, BoolArray
@@ -36,6 +37,7 @@ def as_graph(data: GraphInput, *, encoder: FeatureEncoder | None = None) -> Grap
         return Graph.from_pyg(data)
     if hasattr(data, "adj") and hasattr(data, "nodes"):
         return Graph.from_networkx(data)
+    check_pyg(data)
     raise HeterophilyError(
         "expected a Graph, a pair of tables (nodes, edges), a Data of PyTorch Geometric, or a NetworkX graph, "
         f"got {type(data).__name__}; create a graph with Graph.from_edges"

@@ -44,6 +44,8 @@ class FixedGraph(nn.Module):
     def __init__(self, network: Network, graph: Graph) -> None:
         super().__init__()
         name = network.method.name
+        if not isinstance(network, Network):
+            raise HeterophilyError(f"{name} cannot be exported, because it is not a single network")
         if network.states:
             raise HeterophilyError(f"{name} cannot be exported, because its states belong to a training graph")
         if graph.is_sparse:

@@ -13,19 +13,14 @@ from typing_extensions import override
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.core.interop import check_pyg
 from heterophily.core.sparse import Matrix, Pattern
 from heterophily.core.validation import check_edges, edge_array, feature_matrix, label_vector
-from heterophily.core.weights import find_entries
+from heterophily.core.weights import check_weights, find_entries
 from heterophily.htmp.parts import GraphLike
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
-
-UNSUPPORTED = {
-    "node_types": "one type of nodes and edges, got a HeteroData; convert it with data.to_homogeneous()",
-    "src": "a fixed graph, got a TemporalData; pass the edges up to a point in time as Data",
-    "_slice_dict": "one graph, got a batch of several graphs; call the network once per graph",
-}
 
 
 class InputGraph(Graph):
@@ -109,6 +104,7 @@ def check_tensors(x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> 
             f"edge_weight must be a floating-point tensor ({edge_index.shape[1]},) with one number per edge, got "
             f"{_describe(edge_weight)}"
         )
+    check_weights(edge_weight.detach())
 
 
 def node_labels(data: "Data") -> Tensor | None:
@@ -127,10 +123,8 @@ def labels_of_data(data: "Data") -> Tensor:
 
 
 def check_data(data: "Data") -> None:
-    """Raise an error for data of PyTorch Geometric that is not a single graph with one type of nodes."""
-    for attribute, expected in UNSUPPORTED.items():
-        if getattr(data, attribute, None) is not None:
-            raise HeterophilyError(f"the network expects {expected}")
+    """Raise an error for data of PyTorch Geometric that is not a single graph with features and edges."""
+    check_pyg(data)
     for name in ("x", "edge_index"):
         if not isinstance(getattr(data, name, None), Tensor):
             received = type(data).__name__
