@@ -95,6 +95,7 @@ def test_gradients_of_x_are_those_of_finite_differences(x, edge_index):
     assert torch.autograd.gradcheck(lambda z: network(z, edge_index).sum(dim=0), point, fast_mode=True)
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")  # which PyTorch reports once per process
 @pytest.mark.parametrize("layout", ["coo", "csr"])
 def test_sparse_features_stay_sparse(network, graph, x, edge_index, layout):
     sparse = x.to_sparse() if layout == "coo" else x.to_sparse_csr()
