@@ -30,6 +30,7 @@ ROOT_PAGES = {  # pages of the root folder, and where they are on the site
     "SECURITY.md": "project/security.md",
     "README.md": "index.md",  # replaced by the home page of the site
 }
+HOME = "---\nhide: [navigation, toc]\n---\n\n"  # the home page has no sidebars
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
 FIGURE = re.compile(r"^!\[([^]]*)\]\(([^)]+\.svg)\)$", re.MULTILINE)
@@ -41,7 +42,9 @@ def build(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     write_pages(pages)
     config = (ROOT / "zensical.toml").read_text(encoding="utf-8")
-    (folder / "zensical.toml").write_text(config.replace('"src"', f'"{(ROOT / "src").as_posix()}"'), encoding="utf-8")
+    for name in ("src", "tools/split_names.py"):
+        config = config.replace(f'"{name}"', f'"{(ROOT / name).as_posix()}"')
+    (folder / "zensical.toml").write_text(config, encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
     subprocess.run(command, cwd=folder, check=True)
     return folder / "site"
@@ -75,6 +78,7 @@ def convert(source: Path, pages: Path) -> str:
     is_notebook = source.suffix == ".ipynb"
     text = to_markdown(source, pages / here) if is_notebook else source.read_text(encoding="utf-8")
     text = outside_code(text, lambda prose: FIGURE.sub(lambda match: inserted(source, match), prose))
+    text = (HOME if source == DOCS / "index.md" else "") + text
     return outside_code(text, lambda prose: LINK.sub(lambda match: linked(source, here, pages, match), prose))
 
 

@@ -182,7 +182,7 @@ def _neighborhoods(figure: Figure) -> None:
         at = (268 + 32 * place, 125)
         figure.line((300, 192), (at[0], at[1] + 11), color="quiet", width=2)
         figure.rect(at[0] - 10, at[1] - 10, 20, 20, paint(color), radius=3)
-    for x, name, text in ((68, "I", "itself"), (180, "A", "neighbors"), (300, "A_sup", "class prototypes")):
+    for x, name, text in ((68, "I", "itself"), (180, "A", "neighbors"), (300, "A_sup", "prototypes")):
         figure.text((x, 255), name, bold=True)
         figure.text((x, 276), text, size=13, color="quiet")
 
@@ -190,7 +190,7 @@ def _neighborhoods(figure: Figure) -> None:
 def _guidance(figure: Figure) -> None:
     star(figure, (450, 165), widths=(2.5, 2.5, 2.5, 2.5))
     star(figure, (640, 165), widths=(6, 6, 1, 1))
-    for x, name, text in ((450, "fixed", "1 / degree: the mean"), (640, "learned", "from the states of both")):
+    for x, name, text in ((450, "fixed", "1 / degree: the mean"), (640, "learned", "from both states")):
         figure.text((x, 255), name, bold=True)
         figure.text((x, 276), text, size=13, color="quiet")
 

@@ -153,15 +153,16 @@ def _table_options(command: Any) -> list[Any]:
 
 
 def _options(options: Sequence[Any]) -> str:
-    return table(("option", "value", "default", "meaning"), map(_option, options))
+    return table(("option", "meaning"), map(_option, options))
 
 
 def _option(option: Any) -> list[str]:
-    name = ", ".join(f"`{each}`" for each in (*option.opts, *option.secondary_opts))
+    value = "" if option.is_flag else f" {_value(option)}"
+    names = [f"`{name}{value}`" for name in option.opts] + [f"`{name}`" for name in option.secondary_opts]
     default = option.default
     is_empty = default is None or default is False or default == [] or option.secondary_opts
-    text = "required" if option.required else "" if is_empty else f"`{default}`"
-    return [name, "" if option.is_flag else _value(option), text, option.help or ""]
+    note = " Required." if option.required else "" if is_empty else f" Default: `{default}`."
+    return [", ".join(names), f"{option.help or ''}{note}"]
 
 
 def _value(option: Any) -> str:
@@ -170,11 +171,9 @@ def _value(option: Any) -> str:
     if get_origin(kind) in (UnionType, list) or NoneType in get_args(kind):
         kind = next(each for each in get_args(kind) if each is not NoneType)
     if get_origin(kind) is Literal:
-        return ", ".join(f"`{each}`" for each in get_args(kind))
-    low, high = option.min, option.max
-    limits = f" ≥ {low:g}" if low is not None and (high is None or high > 10**6) else ""
-    names = {str: "text", int: "integer", float: "number", Path: "path"}
-    return (option.metavar or names.get(kind, getattr(kind, "__name__", str(kind)))).lower() + limits
+        return "|".join(get_args(kind)).replace("|", "\\|")
+    names = {str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
+    return str(option.metavar or names.get(kind, "VALUE"))
 
 
 def settings() -> str:
@@ -193,9 +192,13 @@ def _is_special(info: SettingInfo, common: SettingInfo | None) -> bool:
 
 
 def _settings(infos: Iterable[SettingInfo]) -> str:
-    head = ("setting", "default", "values", "search", "meaning")
-    rows = ([f"`{i.name}`", _default(i), _allowed(i), _searched(i), i.help or MEANINGS.get(i.name, "")] for i in infos)
-    return table(head, rows)
+    rows = ([f"`{i.name}`", _default(i), _searched(i), _meaning(i)] for i in infos)
+    return table(("setting", "default", "search", "meaning"), rows)
+
+
+def _meaning(info: SettingInfo) -> str:
+    allowed = _allowed(info)
+    return f"{info.help or MEANINGS.get(info.name, '')} {allowed[:1].upper()}{allowed[1:]}.".strip()
 
 
 def _default(info: SettingInfo) -> str:
@@ -203,11 +206,11 @@ def _default(info: SettingInfo) -> str:
 
 
 def _allowed(info: SettingInfo) -> str:
-    names = {bool: "true, false", int: "integer", float: "number", str: "text"}
+    names = {bool: "true or false", int: "integer", float: "number", str: "text"}
     texts = []
     for kind in (each for each in info.types if each is not NoneType):
         if get_origin(kind) is Literal:
-            texts += [f"`{each}`" for each in get_args(kind)]
+            texts.append(f"one of {', '.join(f'`{each}`' for each in get_args(kind))}")
         else:
             texts.append(names.get(kind, "numbers"))  # type: ignore[call-overload]
     limits = [
