@@ -178,11 +178,9 @@ def tune(
     check_run_arguments(out=out, splits=splits, seed=seed, workers=workers, threads=threads, settings=settings)
     limits, folder = Budget(trials, None if budget is None else parse_budget(budget)), Path(out)
     plans: dict[Cell, SearchPlan] = {}
-    given: list[str | Path | Graph] = _listed("datasets", datasets)
-    methods: list[Model] = _listed("models", models)
-    for graph in map(as_graph, given):
+    for graph in _graphs(datasets):
         shared, names = search_splits(graph, splits)
-        for model in methods:
+        for model in _models(models):
             problem = _make_problem(model, settings or {})
             cell = problem.name, graph.name
             if cell in plans:
@@ -206,6 +204,15 @@ def tune(
             plans[cell] = start_study(plan, model, settings or {})
     _run(plans, folder / "trials" / "runs", workers, threads, display)
     return _collect(plans, limits, folder)
+
+
+def _graphs(datasets: str | Path | Graph | Sequence[str | Path | Graph]) -> list[Graph]:
+    given: list[str | Path | Graph] = _listed("datasets", datasets)
+    return [as_graph(each) for each in given]
+
+
+def _models(models: str | Sequence[Model]) -> list[Model]:
+    return _listed("models", models)
 
 
 def _listed(name: str, values: T | Sequence[T]) -> list[T]:
