@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+from heterophily import build, load
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
@@ -19,7 +22,21 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in BLOCK.findall(page.read_text()):
-        exec(block, names)
+        if "import lightning" not in block:
+            exec(block, names)
+
+
+@pytest.mark.filterwarnings("ignore")  # Lightning uses deprecated functions of other packages
+def test_the_lightning_example_trains_the_network(tmp_path, monkeypatch):
+    pytest.importorskip("lightning")
+    monkeypatch.chdir(tmp_path)  # the trainer chooses its default folder
+    graph = load("digits")
+    torch.manual_seed(0)
+    split, data, network = graph.split("0"), graph.to_pyg(), build("gcn", graph, width=64)
+    loss = network.loss(network(data), data, split.train).item()
+    (block,) = (b for b in BLOCK.findall((ROOT / "docs" / "how-to" / "pytorch.md").read_text()) if "lightning" in b)
+    exec(block, {"torch": torch, "network": network, "split": split, "data": data})
+    assert network.loss(network(data), data, split.train).item() < 0.9 * loss
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
