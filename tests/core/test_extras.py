@@ -24,15 +24,32 @@ PathFinder.find_spec = lambda name, *rest: None if name.partition(".")[0] in {HI
 # One process runs all of them, because importing PyTorch takes most of the time.
 RUN = """
 import sys, warnings
+import heterophily
+from heterophily import Graph, HeterophilyError
 from heterophily.commands.main import main
 warnings.simplefilter("ignore", DeprecationWarning)
+
+def run(line):
+    if "(" not in line:
+        sys.argv = ["heterophily", *line.split()]
+        main()
+    try:
+        eval(line)
+    except HeterophilyError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
 for line in sys.stdin.read().splitlines():
     print("$", line, file=sys.stderr, flush=True)
-    sys.argv = ["heterophily", *line.split()]
+    code = 0
     try:
-        main()
+        run(line)
     except SystemExit as end:
-        print("exit", end.code or 0, file=sys.stderr, flush=True)
+        code = end.code or 0
+    except Exception as error:
+        print(type(error).__name__, error, file=sys.stderr)
+        code = 1
+    print("exit", code, file=sys.stderr, flush=True)
 """
 WORKS = (
     "diagnose digits --json",
@@ -41,17 +58,48 @@ WORKS = (
     "bench --models mlp --datasets digits --splits 0 --set max_epochs=1 --out results",
     "table results",
     "study overlap digits --figures none",
+    "datasets",
+    "audit digits",
+    "models",
+    "show gcn",
+    "explain fitted 3",
+    "synthesize g.safetensors --degree 4",
+    "pack results all.jsonl",
+    "unpack all.jsonl copy",
+    "heterophily.diagnose(heterophily.load('digits'))",
+    "heterophily.fit('digits', 'mlp', max_epochs=1)",
+    "heterophily.table('results')",
 )
+# The package that is missing first, and its extra. Lines with parentheses are Python.
 MISSING = {
     "fit digits --out other --report page.html": ("matplotlib", "report"),
     "report results --out page.html": ("matplotlib", "report"),
-    "diagnose edges.csv": ("pyarrow", "tables"),
+    "diagnose digits --report page.html": ("matplotlib", "report"),
     "diagnose digits --plot m.png": ("matplotlib", "report"),
+    "explain fitted 3 --plot why.png": ("matplotlib", "report"),
+    "explain fitted 3 --report why.html": ("matplotlib", "report"),
     "table results --diagram ranks.png": ("matplotlib", "report"),
     "study overlap digits": ("matplotlib", "report"),
+    "heterophily.report('results', 'page.html')": ("matplotlib", "report"),
+    "diagnose edges.csv": ("pyarrow", "tables"),
+    "audit edges.csv": ("pyarrow", "tables"),
+    "fit edges.csv --out other": ("pyarrow", "tables"),
+    "bench --models gcn --datasets edges.csv --out results": ("pyarrow", "tables"),
+    "study overlap edges.csv --figures none": ("pyarrow", "tables"),
+    "predict fitted digits --out predictions.parquet": ("pyarrow", "tables"),
+    "Graph.from_files('edges.csv')": ("pyarrow", "tables"),
+    "heterophily.fit('edges.csv', 'mlp')": ("pyarrow", "tables"),
+    "heterophily.FeatureEncoder().fit({'amount': [1.0, 2.0]})": ("pyarrow", "tables"),
     "search mlp digits --trials 1 --out best": ("optuna", "search"),
+    "search htmp digits --trials 1 --out best": ("optuna", "search"),
+    "tune --models mlp --datasets digits --trials 1 --out tuned": ("optuna", "search"),
+    "heterophily.search('mlp', 'digits', trials=1, out='best')": ("optuna", "search"),
+    "heterophily.tune('mlp', 'digits', trials=1, out='tuned')": ("optuna", "search"),
+    "heterophily.load('digits').to_pyg()": ("torch_geometric", "pyg"),
     "bench --models gcn --datasets digits --out results --engine dask --address tcp://x:1": ("distributed", "dask"),
     "bench --models gcn --datasets digits --out results --engine ray --address x:1": ("ray", "ray"),
+    "heterophily.bench('gcn', 'digits', out='results', engine='dask', address='tcp://x:1')": ("distributed", "dask"),
+    "heterophily.bench('gcn', 'digits', out='results', engine='ray', address='x:1')": ("ray", "ray"),
 }
 
 
