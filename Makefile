@@ -82,8 +82,8 @@ release: install
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python tools/release.py dist $(RELEASE)/notes.md
 	$(PYTHON) -m venv $(RELEASE)/venv
-	$(RELEASE)/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		"$$(echo dist/*.whl)[report]"
+	env -u PYTHONPATH $(RELEASE)/venv/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt "$$(echo dist/*.whl)[report]"
 	env -u PYTHONPATH $(MAKE) --no-print-directory run-demo \
 		HETEROPHILY=$(RELEASE)/venv/bin/heterophily DEMO=$(RELEASE)/demo
 	@echo "dist/ is ready, and $(RELEASE)/notes.md contains the release notes."

@@ -126,7 +126,8 @@ def test_graphs_without_edges_give_finite_numbers(n_nodes):
 
 
 def test_wide_features_are_projected_without_a_dense_copy():
-    matrix = sp.random_array((50, 300), density=0.05, rng=np.random.default_rng(0), format="csr")
+    rng = np.random.default_rng(0)
+    matrix = sp.csr_array(rng.random((50, 300)) * (rng.random((50, 300)) < 0.05))
     sparse = Graph.from_edges([], matrix, n_nodes=50).features
     projection = nb.feature_projection(sparse, width=8)
     assert projection.shape == (300, 8)
