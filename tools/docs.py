@@ -3,7 +3,7 @@
 The pages in docs/ can be read in the repository, too: they link to files. This script copies them to FOLDER/pages and
 
 * adds the changelog and the pages for contributors of the root folder,
-* converts notebooks to pages,
+* converts notebooks to pages, from which they can be downloaded,
 * rewrites links to files that are elsewhere on the site, and copies linked files that are not pages,
 * inserts vector figures into pages, in which they follow the color scheme.
 
@@ -30,6 +30,7 @@ ROOT_PAGES = {  # pages of the root folder, and where they are on the site
     "SECURITY.md": "project/security.md",
     "README.md": "index.md",  # replaced by the home page of the site
 }
+TEMPLATE = "summary.md"  # a part of the page of the studies
 HOME = "---\nhide: [navigation, toc]\n---\n\n"  # the home page has no sidebars
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
@@ -52,13 +53,13 @@ def build(folder: Path) -> Path:
 
 def write_pages(pages: Path) -> None:
     """Write all pages of the site and their figures as files in the layout of the site."""
-    for source in sorted(path for path in DOCS.rglob("*") if path.suffix in COPIED):
+    for source in sorted(path for path in DOCS.rglob("*") if path.suffix in COPIED and path.name != TEMPLATE):
         target = pages / place_of(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.suffix in (".md", ".ipynb"):
             target.write_text(convert(source, pages), encoding="utf-8")
-        else:
-            shutil.copyfile(source, target)
+        if source.suffix != ".md":
+            shutil.copyfile(source, target.with_suffix(source.suffix))
     for name, place in ROOT_PAGES.items():
         if name != "README.md":
             (pages / place).parent.mkdir(parents=True, exist_ok=True)
@@ -94,8 +95,8 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 def linked(source: Path, here: Path, pages: Path, match: re.Match[str]) -> str:
     """Return a link that leads to the same file on the site."""
     target = (source.parent / match[2]).resolve()
-    if not target.is_file():
-        return match.group()  # the strict build reports it
+    if not target.is_file() or target == source:
+        return match.group()  # if the file is missing, the strict build reports it
     place = place_of(target)
     if target.suffix not in COPIED:
         (pages / place).parent.mkdir(parents=True, exist_ok=True)

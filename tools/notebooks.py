@@ -58,7 +58,7 @@ def to_markdown(path: Path, folder: Path) -> str:
             parts.append(f"```python\n{cell.source}\n```")
             parts += _outputs(cell.outputs, folder, f"{path.stem}-{len(parts)}")
     title, *rest = parts[0].split("\n", 1)
-    note = f"This page is a notebook: `docs/notebooks/{path.name}`. Download it and run it yourself."
+    note = f"This page is a notebook. [Download it]({path.name}) and run it yourself."
     return "\n\n".join([title, note, "".join(rest).strip(), *parts[1:]]) + "\n"
 
 

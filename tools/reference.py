@@ -99,9 +99,10 @@ and most others are the next or the previous digit. Documentation and tests use 
 """
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
+    """Return a Markdown table, with numbers in some columns."""
+    rule = ["---:" if place in numbers else "---" for place in range(len(head))]
+    lines = [head, rule, *rows]
     return "\n".join(f"| {' | '.join(' '.join(cell.split()) for cell in line)} |" for line in lines) + "\n"
 
 
@@ -241,10 +242,9 @@ def datasets() -> str:
 
 
 def _sizes(rows: Iterable[Dataset]) -> str:
-    head = ("dataset", "nodes, edges, and classes", "nodes", "edges", "features", "classes", "homophily")
-    return table(
-        head, ([f"`{d.name}`", d.about, *map("{:,}".format, _counts(d)), f"{d.edge_homophily:.2f}"] for d in rows)
-    )
+    head = ("dataset", "nodes", "edges", "features", "classes", "homophily")
+    lines = ([f"`{d.name}`", *map("{:,}".format, _counts(d)), f"{d.edge_homophily:.2f}"] for d in rows)
+    return table(head, lines, numbers=range(1, 6))
 
 
 def _counts(dataset: Dataset) -> tuple[int, int, int, int]:
@@ -253,7 +253,8 @@ def _counts(dataset: Dataset) -> tuple[int, int, int, int]:
 
 
 def _sources(rows: Iterable[Dataset]) -> str:
-    return table(("dataset", "citation", "license"), ([f"`{d.name}`", d.citation, d.license] for d in rows))
+    lines = ([f"`{d.name}`", d.license, f"{d.about[:1].upper()}{d.about[1:]}. {d.citation}."] for d in rows)
+    return table(("dataset", "license", "subject and citation"), lines)
 
 
 PAGES = {"command-line.md": command_line, "settings.md": settings, "datasets.md": datasets}
