@@ -1,14 +1,17 @@
 """The goals of `trio`, and the sentences about it at the top of the results page."""
 
+from dataclasses import replace
+
 import pytest
 
+from heterophily.benchmark.significance import corrected_t_test, holm
 from heterophily.data import published as paper
 from heterophily.views import goals
-from heterophily.views.goals import GOALS, measure_goals
+from heterophily.views.goals import GOALS, better_on, measure_goals
 from heterophily.views.reproduction import ProgramResult
 from heterophily.views.results_summary import summarize
 from heterophily.views.settings_kinds import by_kind_of_settings
-from tests.views.test_settings_kinds import OTHER, runs
+from tests.views.test_settings_kinds import NOISE, OTHER, runs
 
 
 @pytest.fixture(autouse=True)
@@ -100,3 +103,15 @@ def test_the_findings_name_a_better_method(records):
     text = summarize(kinds, measure_goals(kinds, {}), None, ())
     assert text.startswith("`trio` has the average rank 2.7, place 2 of 4 methods")
     assert "; mlp is best with 1.0." in text
+
+
+def test_better_datasets_are_tested_with_holms_correction_over_datasets(records):
+    table = by_kind_of_settings(records).tuned
+    p = {}
+    for name, gap in (("actor", 1.3), ("photo", 1.0), ("pubmed", -0.2)):
+        each = [gap + a - b for a, b in zip(NOISE, OTHER, strict=True)]
+        p[name] = corrected_t_test(each, test_to_train=0.5)[1]
+    adjusted = dict(zip(p, holm(list(p.values())), strict=True))
+    assert better_on(table) == [name for name in ("actor", "photo") if adjusted[name] <= 0.05]
+    assert better_on(replace(table, alpha=0.9999)) == ["actor", "photo"]
+    assert better_on(replace(table, alpha=min(adjusted.values()) - 1e-6)) == []

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from heterophily.benchmark.significance import signed_rank_test
 from heterophily.benchmark.table import Table
 from heterophily.views.claims import Claim
-from heterophily.views.goals import Goals, mean_differences
+from heterophily.views.goals import Goals, better_on, mean_differences
 from heterophily.views.reproduction import Reproduction
 from heterophily.views.settings_kinds import OWN, REFERENCE, Kinds
 from heterophily.views.tables import p_text, signed
@@ -33,7 +33,7 @@ def _own(kinds: Kinds, goals: Goals | None) -> Iterable[str]:
     if kinds.tuned.average_ranks:
         yield _rank(kinds.tuned)
     if differences := mean_differences(kinds.tuned):
-        yield _against_reference(kinds, differences)
+        yield _against_reference(kinds.tuned, differences)
     missed = [f"{name} by {gap:.2f}" for name, gap in goals.missed.items()]
     n_all = len(goals.reached) + len(missed)
     yield f"`{OWN}` reaches its goal on {len(goals.reached)} of {n_all} datasets" + (
@@ -56,19 +56,15 @@ def _rank(table: Table) -> str:
     return f"`{OWN}` has the average rank {ranks[OWN]:.1f}, {place}; {first} is best with {ranks[first]:.1f}."
 
 
-def _against_reference(kinds: Kinds, differences: dict[str, float]) -> str:
+def _against_reference(table: Table, differences: dict[str, float]) -> str:
     values = list(differences.values())
-    clear = [
-        name
-        for name in differences
-        if (pair := kinds.differences(REFERENCE, name).get(OWN)) and pair.p <= kinds.tuned.alpha and pair.mean > 0
-    ]
+    clear = better_on(table)
     text = (
         f"It is better than `{REFERENCE}` on {sum(value > 0 for value in values)} of {len(values)} datasets, with "
         f"differences from {signed(min(values))} to {signed(max(values))} points"
     )
     text += f", significantly on {list_names(clear)}" if clear else ", on none of them significantly"
-    text += " (with Holm's correction over all methods)"
+    text += " (corrected resampled t-test, Holm's correction over datasets)"
     p = signed_rank_test(values)
     return f"{text}." if p is None else f"{text}. Over datasets, Wilcoxon's signed-rank test gives p = {p_text(p)}."
 
