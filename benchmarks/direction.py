@@ -1,15 +1,12 @@
 """Compare the values of the setting `direction` on directed graphs, from the records of `bench`.
 
-Run from the root of the repository, for example:
+Run from the root of the repository, after the commands at the end of docs/how-to/direction.md:
 
-    for direction in symmetric in out both; do
-        heterophily bench --out runs --models gcn+,sage+ --datasets chameleon-f,squirrel-f,chameleon \
-            --set width=64 --set n_layers=2 --set patience=100 --set learning_rate=0.005 --set direction=$direction
-    done
     python benchmarks/direction.py runs
 
-It prints one row per dataset and method, as Markdown: validation and test accuracy with their standard errors over the
-splits that all directions have, the direction that validation selects, and that of the diagnosis.
+It prints two tables as Markdown, with one row per dataset and method: validation and test accuracy with their standard
+errors over the splits that all directions have, and paired differences to `direction=symmetric` with their standard
+errors, the direction that the diagnosis advises, and whether the differences on validation nodes confirm it.
 """
 
 import sys
@@ -42,24 +39,55 @@ def mean_text(values: list[float]) -> str:
     return f"{100 * mean(values):.1f} ± {100 * error:.1f}"
 
 
-def row(dataset: str, model: str, scores: Scores) -> str:
-    """Return one row of the table."""
-    splits = sorted(set.intersection(*(set(scores[direction]) for direction in DIRECTIONS)))
-    columns = [[[scores[d][split][part] for split in splits] for d in DIRECTIONS] for part in (0, 1)]
-    best = DIRECTIONS[max(range(4), key=lambda i: mean(columns[0][i]))]
-    cells = [f"{mean_text(val)} / {mean_text(test)}" for val, test in zip(*columns, strict=True)]
+def difference(values: list[float], reference: list[float]) -> tuple[float, float]:
+    """Return the mean of paired differences in percentage points, and its standard error."""
+    pairs = [100 * (value - other) for value, other in zip(values, reference, strict=True)]
+    return mean(pairs), stdev(pairs) / len(pairs) ** 0.5 if len(pairs) > 1 else float("nan")
+
+
+def advice(dataset: str) -> str:
+    """Return the direction that the diagnosis advises. It does not train any method."""
     report = measure_direction(load(dataset))
-    advised = report.best if report is not None and report.carries_information else "symmetric"
-    return " | ".join(["", dataset, model, str(len(splits)), *cells, best, advised, ""]).strip()
+    return report.best if report is not None and report.carries_information else "symmetric"
+
+
+def compare(val: dict[str, list[float]], advised: str) -> str:
+    """Return whether the accuracy of validation nodes confirms the advice, by two standard errors of a difference."""
+    gains = {direction: difference(val[direction], val["symmetric"]) for direction in DIRECTIONS[1:]}
+    better = [direction for direction, (gain, error) in gains.items() if gain > 2 * error]
+    if advised == "symmetric":
+        return f"no, {' and '.join(better)} better" if better else "yes"
+    if advised in better:
+        return "yes"
+    gain, error = gains[advised]
+    return "no" if gain < -2 * error else "undecided"
+
+
+def rows(dataset: str, model: str, scores: Scores) -> tuple[str, str]:
+    """Return one row of the table of accuracies and one of the table of differences."""
+    splits = sorted(set.intersection(*(set(scores[direction]) for direction in DIRECTIONS)))
+    val, test = ({d: [scores[d][split][part] for split in splits] for d in DIRECTIONS} for part in (0, 1))
+    selected, advised = max(DIRECTIONS, key=lambda d: mean(val[d])), advice(dataset)
+    cells = [f"{mean_text(val[d])} / {mean_text(test[d])}" for d in DIRECTIONS]
+    gains = [
+        " / ".join("{:+.1f} ± {:.1f}".format(*difference(part[d], part["symmetric"])) for part in (val, test))
+        for d in DIRECTIONS[1:]
+    ]
+    first = ["", dataset, model, str(len(splits)), *cells, selected, ""]
+    second = ["", dataset, model, *gains, advised, compare(val, advised), ""]
+    return " | ".join(first).strip(), " | ".join(second).strip()
 
 
 def main(folder: str) -> None:
-    """Print the table of a folder of records."""
-    print("| dataset | method | splits | symmetric | in | out | both | validation selects | diagnosis advises |")
-    print("|---|---|---:|---|---|---|---|---|---|")
-    for (dataset, model), scores in sorted(scores_of(Store(Path(folder)).read()).items()):
-        if all(scores[direction] for direction in DIRECTIONS):
-            print(row(dataset, model, scores))
+    """Print the tables of a folder of records."""
+    found = sorted(scores_of(Store(Path(folder)).read()).items())
+    tables = [rows(*key, scores) for key, scores in found if all(scores[direction] for direction in DIRECTIONS)]
+    print("| dataset | method | splits | symmetric | in | out | both | validation selects |")
+    print("|---|---|---:|---|---|---|---|---|")
+    print("\n".join(first for first, _ in tables))
+    print("\n| dataset | method | in | out | both | diagnosis advises | confirmed by validation |")
+    print("|---|---|---|---|---|---|---|")
+    print("\n".join(second for _, second in tables))
 
 
 if __name__ == "__main__":

@@ -88,6 +88,18 @@ def test_gradients_reach_x_in_every_pass(network, x, edge_index):
     assert torch.equal(*found)
 
 
+def test_autocast_changes_nothing(network, x, edge_index, graph):
+    results = []
+    for enabled in (False, True):
+        x.grad, x.requires_grad = None, True
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            logits = network(x, edge_index)
+            loss = network.loss(logits, graph, TRAIN)
+        loss.backward()
+        results.append((logits, loss, x.grad))
+    torch.testing.assert_close(results[1], results[0], rtol=0, atol=0)
+
+
 def test_gradients_of_x_are_those_of_finite_differences(x, edge_index):
     graph = Graph.from_edges(edge_index.T, x, n_classes=K)
     network = build("gcn", graph).double().eval()

@@ -17,6 +17,8 @@ def test_logits_are_the_logarithm_of_the_mean_probability(graph):
     first, second = (member(graph).softmax(dim=1) for member in members)
     mean = 0.75 * first + 0.25 * second
     torch.testing.assert_close(Ensemble(members, [3.0, 1.0])(graph).softmax(dim=1), mean)
+    pytest.importorskip("torch_geometric")
+    assert torch.equal(Ensemble(members)(graph.to_pyg()), Ensemble(members)(graph))
     cold = Ensemble(members, [3.0, 1.0], temperature=2.0)(graph).softmax(dim=1)
     torch.testing.assert_close(cold, mean.sqrt() / mean.sqrt().sum(dim=1, keepdim=True))
 

@@ -23,10 +23,17 @@ M = TypeVar("M", bound="GraphModule")
 
 
 def in_own_dtype(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
-    """Let a method create all numbers in the data type of the weights, which `.double()` changes."""
+    """Let a method create all numbers in the data type of the weights, which `.double()` changes.
+
+    `torch.autocast` has no effect inside, because it does not know the sparse kernels.
+    """
 
     @wraps(method)
     def call(module: M, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        device = next((p.device.type for p in module.parameters()), "cpu")
+        if torch.is_autocast_enabled(device):
+            with torch.autocast(device, enabled=False):
+                return call(module, *args, **kwargs)
         own, default = module.dtype, torch.get_default_dtype()
         if own == default:
             return method(module, *args, **kwargs)

@@ -1,7 +1,7 @@
 """Ensembles: the weighted mean of the probabilities of several predictors, calibrated."""
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
@@ -9,8 +9,12 @@ from torch import Tensor, nn
 from heterophily.core.graph import Features, Graph
 from heterophily.core.sparse import Matrix
 from heterophily.htmp.execution.blockwise import evaluate
+from heterophily.htmp.execution.inputs import graph_of_data
 from heterophily.htmp.method import Method
 from heterophily.htmp.network import Network
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 
 class Ensemble(nn.Module):
@@ -56,9 +60,9 @@ class Ensemble(nn.Module):
         """The method of the member with the largest weight."""
         return cast("Network", self.members[int(self.weights.argmax())]).method
 
-    def forward(self, graph: Graph) -> Tensor:
+    def forward(self, graph: "Graph | Data") -> Tensor:
         """Return logits, (N, K)."""
-        return self._combine(graph, lambda member, scaled: member(scaled))
+        return self._combine(graph_of_data(graph), lambda member, scaled: member(scaled))
 
     def evaluate(self, graph: Graph) -> Tensor:
         """Return logits without gradient, (N, K), computed in blocks of rows by members that support it."""
