@@ -30,7 +30,7 @@ def main(path: str) -> None:
         assert diagnosis.kind == KINDS[title], diagnosis.verdict
         matrix = diagnosis.charts[0]
         marks = [replace(matrix.marks[0], limits=(0, PEAK))]
-        panel = f"{title}: neighbors predict\nthe class of {diagnosis.neighborhood_accuracy:.0%} of the nodes"
+        panel = f"{title}\npredicted by neighbors: {diagnosis.neighborhood_accuracy:.0%}"
         charts.append(replace(matrix, panel=panel, marks=marks))
     print(f"wrote {save_charts(charts, path)}")
 

@@ -75,6 +75,26 @@ def test_several_matrices_may_share_one_scale():
     assert image.get_clim() == (0, 0.8)
 
 
+@pytest.mark.parametrize(
+    ("k", "n_panels", "width"), [(2, 1, 3.4), (10, 1, 3.4), (10, 3, 7.0), (30, 1, 7.0), (30, 3, 7.0)]
+)
+def test_figures_fit_a_column_or_a_page_with_readable_text(k, n_panels, width):
+    names = [f"c{i}" for i in range(k)]
+    figure = draw_charts([matrix_chart(random_matrix(k).tolist(), names, "M")] * n_panels)
+    assert width / 2 < figure.get_figwidth() <= width + 1e-6
+    assert all(text.get_fontsize() >= 4.5 for axes in figure.axes for text in axes.texts)
+    assert figure.axes[0].title.get_fontsize() == 8
+
+
+def test_fonts_are_embedded_and_figures_are_reproducible(tmp_path):
+    for suffix in (".pdf", ".svg"):
+        first, second = (save_compatibility(random_matrix(3), "abc", tmp_path / f"{i}{suffix}") for i in (1, 2))
+        assert first.read_bytes() == second.read_bytes()
+    content = (tmp_path / "1.pdf").read_bytes()
+    assert b"/TrueType" in content or b"/CIDFontType2" in content
+    assert b"/Type3" not in content
+
+
 @pytest.mark.parametrize(("k", "numbers"), [(2, 4), (18, 324), (30, 0)])
 def test_cells_carry_numbers_as_long_as_they_fit(k, numbers, figure_of):
     axes = figure_of([str(i) for i in range(k)]).axes[0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import log10
 
 from heterophily.core.chart import Axis, Chart, Mark
-from heterophily.views.heat_maps import is_matrix
+from heterophily.views.heat_maps import is_heat, is_matrix
 from heterophily.views.lettering import SIZE, shorten_all, text_width
 
 WIDTH, WIDE = 420, 860  # pixels of a chart before the page scales it
@@ -108,11 +108,6 @@ class Frame:
             return ""
         place = f"{scale(0):.1f}"
         return f"M{place} {self.top}V{self.bottom}" if name == "x" else f"M{self.left:.1f} {place}H{self.right:.1f}"
-
-
-def is_heat(chart: Chart) -> bool:
-    """Return whether a chart is a heat map."""
-    return bool(chart.marks) and chart.marks[0].kind == "heat map"
 
 
 def font_size(frame: Frame) -> int:

@@ -6,19 +6,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heterophily.core.chart import Axis, Chart, Mark, number_text
+from heterophily.views.lettering import shorten_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
-TEXT, SMALL = 10.0, 9.0  # points
+TEXT, SMALL, SMALLEST = 8.0, 7.0, 4.5  # points, as in the figures of a paper
 MAX_NUMBERS = 18  # rows of a heat map up to which every cell shows its number
-MAX_NAME = 28  # characters of a class name; the rest would crowd out the matrix
+MAX_NAME = 165.0  # pixels of a class name at a size of 12; the rest would crowd out the matrix
+
+
+def is_heat(chart: Chart) -> bool:
+    """Return whether a chart is a heat map."""
+    return bool(chart.marks) and chart.marks[0].kind == "heat map"
 
 
 def is_matrix(chart: Chart) -> bool:
     """Return whether a chart is a heat map of classes × classes."""
-    return bool(chart.marks) and chart.marks[0].kind == "heat map" and chart.x.categories == chart.y.categories
+    return is_heat(chart) and chart.x.categories == chart.y.categories
+
+
+def is_slanted(chart: Chart) -> bool:
+    """Return whether the names of columns would touch each other if they were horizontal."""
+    room = 6 if not is_matrix(chart) else 5 if len(chart.x.categories) <= 5 else 3
+    return max(map(len, chart.x.categories)) > room
 
 
 def numbers(values: Iterable[float | None]) -> list[float]:
@@ -35,9 +47,8 @@ def draw_heat_map(axes: "Axes", chart: Chart, mark: Mark) -> None:
     norm = (LogNorm if mark.log else Normalize)(low, high if high > low else low + 1)
     colors = "RdBu" if low < 0 else "Blues"
     image = axes.imshow(matrix, cmap=colors, norm=norm, aspect="equal" if square else "auto")
-    size = max(4.5, min(SMALL, 80 / len(matrix))) if square else SMALL
-    longest = max(map(len, chart.x.categories))
-    slanted = longest > (3 if square else 6)
+    size = SMALL
+    slanted = is_slanted(chart)
     axes.set_xticks(*_names(chart.x), fontsize=size, rotation=45 if slanted else 0, parse_math=False)
     axes.set_yticks(*_names(chart.y), fontsize=size, parse_math=False)
     for label in axes.get_xticklabels() if slanted else ():
@@ -54,8 +65,7 @@ def draw_heat_map(axes: "Axes", chart: Chart, mark: Mark) -> None:
 
 
 def _names(axis: Axis) -> tuple[range, list[str]]:
-    names = [n if len(n) <= MAX_NAME else f"{n[: MAX_NAME - 1]}…" for n in axis.categories]
-    return range(len(names)), names
+    return range(len(axis.categories)), shorten_all(axis.categories, MAX_NAME)
 
 
 def _write_numbers(axes: "Axes", image: "AxesImage", chart: Chart, size: float) -> None:
@@ -66,6 +76,27 @@ def _write_numbers(axes: "Axes", image: "AxesImage", chart: Chart, size: float) 
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
             color = "white" if dark else "#333333"
             axes.text(j, i, text, ha="center", va="center", color=color, fontsize=size)
+
+
+def fit_text(axes: "Axes") -> None:
+    """Reduce the sizes of numbers and names to those of the cells. Numbers that would not be readable are removed.
+
+    The figure must have a layout, because it determines the sizes of the cells.
+    """
+    rows, columns = np.asarray(axes.images[0].get_array()).shape
+    box = axes.get_window_extent()
+    width, height = 0.8 * box.width / columns, 0.9 * box.height / rows
+    extents = [text.get_window_extent() for text in axes.texts]
+    wide, tall = max((e.width for e in extents), default=1.0), max((e.height for e in extents), default=1.0)
+    size = SMALL * min(1.0, width / wide, height / tall)
+    for text in [*axes.texts]:
+        if size < SMALLEST:
+            text.remove()
+        text.set_fontsize(size)
+    points = 72 / axes.figure.dpi
+    for labels, room in ((axes.get_xticklabels(), width), (axes.get_yticklabels(), height)):
+        for label in labels:
+            label.set_fontsize(max(SMALLEST, min(SMALL, room * points)))
 
 
 def cell_text(value: float, digits: int) -> str:

@@ -3,13 +3,24 @@
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heterophily.core.chart import Axis, Chart, Mark
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.extras import require
 from heterophily.core.files import write_atomically
-from heterophily.views.heat_maps import MAX_NAME, SMALL, TEXT, draw_heat_map, is_matrix, numbers
+from heterophily.views.heat_maps import (
+    MAX_NAME,
+    SMALL,
+    TEXT,
+    draw_heat_map,
+    fit_text,
+    is_heat,
+    is_matrix,
+    is_slanted,
+    numbers,
+)
+from heterophily.views.lettering import text_width
 from heterophily.views.looks import PALETTE, Look, look_of
 
 if TYPE_CHECKING:
@@ -29,6 +40,11 @@ DASHES: "dict[str, tuple[float, Sequence[float]]]" = {
     "sparse": (0, (1, 4)),
 }
 MAX_COLUMNS = 3  # panels next to each other
+COLUMN, PAGE = 3.4, 7.0  # inches, the widths of a column and of a page with two columns
+CELL, LEAST_CELL = 0.4, 0.2  # inches of a cell of a heat map of classes, and those below which it takes a page
+PIXEL = TEXT / 12 / 72  # inches of a pixel of text at a size of 12
+# Fonts that publishers accept, and the same bytes from the same figure.
+SAVING: "dict[Any, object]" = {"pdf.fonttype": 42, "svg.hashsalt": "heterophily"}
 
 
 def save_figures(charts: Sequence[Chart], folder: Path, *, extension: str = "png") -> list[Path]:
@@ -46,7 +62,11 @@ def save_charts(charts: Sequence[Chart], path: Path | str) -> Path:
 def save_figure(figure: "Figure", path: Path | str) -> Path:
     """Write a figure atomically. The file extension determines the format."""
     target, extension = Path(path), check_extension(path)
-    write_atomically(target, lambda p: figure.savefig(p, format=extension, dpi=200))
+    from matplotlib import rc_context
+
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(extension)
+    with rc_context(SAVING):
+        write_atomically(target, lambda p: figure.savefig(p, format=extension, dpi=300, metadata=metadata))
     return target
 
 
@@ -70,7 +90,8 @@ def draw_charts(charts: Sequence[Chart]) -> "Figure":
     across = min(len(charts), MAX_COLUMNS)
     down = -(-len(charts) // across)
     width, height = _panel_size(charts)
-    figure = Figure(figsize=(width * across, height * down + 0.45), layout="constrained")
+    legend = 0.0 if is_heat(charts[0]) else 0.3
+    figure = Figure(figsize=(width * across, height * down + legend), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False).ravel().tolist()
     for axes in grid[len(charts) :]:
         axes.set_visible(False)
@@ -81,28 +102,45 @@ def draw_charts(charts: Sequence[Chart]) -> "Figure":
             _hide_repeated(axes, chart, charts[number - 1])
     _add_color_scale(figure, grid[: len(charts)], charts)
     _add_legend(figure, grid, charts)
+    maps = [axes for axes, chart in zip(grid, charts, strict=False) if is_heat(chart)]
+    if maps:
+        figure.draw_without_rendering()
+        for axes in maps:
+            fit_text(axes)
     return figure
 
 
 def _panel_size(charts: Sequence[Chart]) -> tuple[float, float]:
-    """Width and height of one panel in inches."""
-    first = charts[0]
+    """Width and height of one panel in inches, so that all panels fit into a column or a page of a paper."""
+    first, across = charts[0], min(len(charts), MAX_COLUMNS)
     rows, columns = len(first.y.categories), len(first.x.categories)
     if is_matrix(first):
-        side = min({1: 9.0, 2: 6.0}.get(len(charts), 4.2), 2.3 + 0.28 * rows)
-        room = 0.05 * min(MAX_NAME, max(map(len, first.y.categories)))
-        lines = max(_title(chart).count("\n") for chart in charts)
-        return side + (0.9 + room) / len(charts), side + room + 0.25 * lines
-    if first.marks[0].kind == "heat map":
-        return max(3.3, 1.2 + 0.5 * columns), max(2.7, 1.2 + 0.3 * rows)
+        return _matrix_size(charts, across)
+    if is_heat(first):
+        names = PIXEL * max(map(text_width, first.y.categories))
+        return min(PAGE, 1.2 + names + 0.4 * columns * across) / across, max(2.0, 1.1 + 0.22 * rows)
     if first.height is not None:
-        return 8.0, first.height
+        return PAGE, 0.85 * first.height
     if first.horizontal:
-        return 6.0, 0.6 + 0.28 * rows
+        return (1.5 * COLUMN if across == 1 else PAGE / across), 0.5 + 0.2 * rows
     bars = len({mark.key for mark in first.marks if mark.kind == "bar"})
     if bars:
-        return min(11.0, max(6.0, 1.2 + 0.35 * columns * (bars + 1)) / len(charts)), 3.0
-    return {1: (6.0, 2.9), 2: (3.8, 2.9)}.get(len(charts), (3.4, 2.7))
+        return min(PAGE, max(COLUMN, 0.8 + 0.24 * columns * (bars + 1))) / across, 2.2
+    return (COLUMN if across == 1 else PAGE / across), 2.1
+
+
+def _matrix_size(charts: Sequence[Chart], across: int) -> tuple[float, float]:
+    k = len(charts[0].y.categories)
+    longest = PIXEL * min(MAX_NAME, max(map(text_width, charts[0].y.categories)))
+    names, scale, gaps = 0.25 + longest, 0.65, 0.12 * (across - 1)
+    texts = [charts[0].x.title, *(line for chart in charts for line in _title(chart).split("\n"))]
+    text = PIXEL * max(map(text_width, texts)) - 2 * min(names, scale) * (across == 1)
+    fits = names + scale + gaps + across * max(LEAST_CELL * k, text) <= COLUMN
+    room = ((COLUMN if fits else PAGE) - names - scale - gaps) / across
+    side = min(room, max(CELL * k, text))
+    below = 0.3 + (0.72 * longest if is_slanted(charts[0]) else 0.1)
+    lines = 1 + max(_title(chart).count("\n") for chart in charts)
+    return (names + scale + gaps) / across + side, side + below + 0.17 * lines
 
 
 def _title(chart: Chart) -> str:
@@ -112,7 +150,7 @@ def _title(chart: Chart) -> str:
 def draw_chart(axes: "Axes", chart: Chart, methods: Sequence[str] = ()) -> None:
     """Draw one chart. `methods` are those of the image, in which custom methods are counted."""
     axes.set_title(_title(chart), fontsize=TEXT, parse_math=False)
-    if chart.marks and chart.marks[0].kind == "heat map":
+    if is_heat(chart):
         draw_heat_map(axes, chart, chart.marks[0])
         return
     axes.tick_params(labelsize=SMALL, length=2)
@@ -121,6 +159,8 @@ def draw_chart(axes: "Axes", chart: Chart, methods: Sequence[str] = ()) -> None:
     axes.set_axisbelow(True)
     for mark in chart.marks:
         _draw_mark(axes, chart, mark, methods)
+    if any(mark.kind == "point" and mark.labels for mark in chart.marks):
+        axes.margins(y=0.15)  # room for the labels
     _set_axis(axes, "x", chart.x)
     _set_axis(axes, "y", chart.y)
     if any(mark.kind == "bar" for mark in chart.marks):
@@ -247,7 +287,7 @@ def _add_legend(figure: "Figure", grid: Sequence["Axes"], charts: Sequence[Chart
         axes.legend(
             handles=[_handle(mark, methods) for mark in chart.legend],
             fontsize=SMALL - 1, frameon=False, loc="upper center", ncols=2,
-            bbox_to_anchor=(0.5, -0.2),
+            bbox_to_anchor=(0.5, -0.26),
         )  # fmt: skip
 
 
