@@ -27,6 +27,7 @@ COPIED = {".md", ".ipynb", ".svg", ".png", ".css"}
 ROOT_PAGES = {  # pages of the root folder, and where they are on the site
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "CODE_OF_CONDUCT.md": "project/code-of-conduct.md",
     "SECURITY.md": "project/security.md",
     "README.md": "index.md",  # replaced by the home page of the site
 }
