@@ -1,6 +1,8 @@
 """Neighborhoods and guidance with edge weights equal their dense definitions; without weights, nothing changes."""
 
+import re
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,12 +17,34 @@ from heterophily.htmp.channel import Channel
 from heterophily.htmp.checks import weight_use
 from heterophily.htmp.direction import Both, DirectedMean, In, Out, directed_neighborhoods
 from heterophily.htmp.execution.sampling import Sampler
-from heterophily.htmp.guidance import Attention, ChannelInput, Complement, Ones, RowMean, SequentialHeads, SymmetricMean
-from heterophily.htmp.neighborhoods import Ego, FeatureNeighbors, Hop, Power, Raw, WithSelf, WithSelfTwice, adjacency_of
+from heterophily.htmp.guidance import (
+    Attention,
+    ChannelInput,
+    Complement,
+    FixedGuidance,
+    Guidance,
+    Ones,
+    RowMean,
+    SequentialHeads,
+    SymmetricMean,
+)
+from heterophily.htmp.neighborhoods import (
+    Ego,
+    FeatureNeighbors,
+    Hop,
+    Neighborhood,
+    Power,
+    Raw,
+    WithSelf,
+    WithSelfTwice,
+    adjacency_of,
+)
 from heterophily.htmp.parts import Sizes
 from heterophily.models import NETWORKS, REGISTRY
 from heterophily.models.boosting import Boosting
 from heterophily.models.building import build_predictor
+from heterophily.models.fagcn import SignedAttention
+from heterophily.models.gbk_gnn import Gate
 
 N = 12
 
@@ -130,6 +154,29 @@ def test_ones_are_the_weighted_sum_and_a_complement_subtracts_the_weighted_mean(
     mean = a * safe(a.sum(dim=1), -1.0)[:, None]
     of = seen(example.graph, Raw(), Complement(), z)
     torch.testing.assert_close(Complement().operator(of, None) @ z, z - mean @ z)
+
+
+@pytest.mark.parametrize(("guidance", "average"), [(SignedAttention(), SymmetricMean()), (Gate(), RowMean())], ids=str)
+def test_a_learned_factor_multiplies_the_weighted_average(example, guidance, average):
+    messages, w = torch.randn(N, 4), guidance.weights(Sizes(N, 5, 3, 4, 4))
+    factors = []
+    for graph in (example.graph, example.graph.replace(weights=None)):
+        given = seen(graph, Raw(), guidance, messages)
+        given.context.__dict__.update(carry={}, layer=1, add_aux_output=lambda *_: None)
+        factors.append(guidance.values(given, w) / average.matrix(adjacency_of(Raw(), graph)).values)
+    torch.testing.assert_close(*factors)
+
+
+def test_the_page_states_what_weights_mean_for_every_part():
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "direction.md").read_text(encoding="utf-8")
+    rows = page.partition("## What weights mean")[2]
+    parts = [each for kind in (Neighborhood, Guidance) for each in subclasses(kind) if each is not FixedGuidance]
+    ours = {each.__name__ for each in parts if each.__module__.startswith("heterophily.")}
+    assert sorted(name for name in ours if not re.search(rf"`{name}[`(]", rows)) == []
+
+
+def subclasses(kind):
+    return [each for child in kind.__subclasses__() for each in (child, *subclasses(child))]
 
 
 @pytest.mark.parametrize("hood", [Hop(2), Hop(3), FeatureNeighbors(2)], ids=str)
