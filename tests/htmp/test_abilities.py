@@ -213,6 +213,32 @@ def test_a_loader_of_pytorch_geometric_trains_a_network(name):
     assert all(p.grad is not None and p.grad.isfinite().all() for p in network.parameters())
 
 
+@pytest.mark.parametrize("name", ["gcn", "cmgnn", "h2gcn"])
+def test_batches_of_a_node_loader_have_the_logits_of_the_graph(name):
+    """The loader adds `n_id` and `batch_size`, as `NeighborLoader` does, whose sampler needs pyg-lib."""
+    loader = pytest.importorskip("torch_geometric.loader")
+    sampler = pytest.importorskip("torch_geometric.sampler")
+    network, graph = make(name)
+    data = graph.to_pyg()
+
+    class AllNeighbors(sampler.BaseSampler):
+        edge_permutation = sample_from_edges = None
+
+        def sample_from_nodes(self, index, **_):
+            nodes = torch.cat([index.node, torch.tensor([n for n in range(N) if n not in set(index.node.tolist())])])
+            row, col = nodes.argsort()[data.edge_index]
+            return sampler.SamplerOutput(nodes, row, col, torch.arange(data.num_edges), metadata=(index.input_id, None))
+
+    batches = loader.NodeLoader(data, AllNeighbors(), input_nodes=TRAIN, batch_size=5, shuffle=True)
+    expected = network(graph)
+    for batch in batches:
+        assert not torch.equal(batch.n_id, torch.arange(N))
+        seeds = batch.n_id[: batch.batch_size]
+        torch.testing.assert_close(network(batch)[: batch.batch_size], expected[seeds], rtol=1e-4, atol=1e-5)
+        network.loss(network(batch), batch, torch.arange(batch.batch_size)).backward()
+    assert len(batches) == 3
+
+
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # of the tensors between compiled parts, by the compiler
 def test_a_module_with_one_of_our_layers_is_compiled_around_it():
     class Net(torch.nn.Module):
