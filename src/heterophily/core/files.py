@@ -7,8 +7,10 @@ unpickled.
 import errno
 import json
 import os
+import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import cast
@@ -145,7 +147,8 @@ def save_graph(graph: Graph, path: PathLike) -> Path:
         "symmetric": graph.symmetric is graph.adjacency,
     }
     tensors = _tensors_of(graph)
-    write_atomically(path, lambda p: save_file(tensors, p, {"graph": json.dumps(facts)}))
+    with unwritten_as_error(path):
+        write_atomically(path, lambda p: save_file(tensors, p, {"graph": json.dumps(facts)}))
     return Path(path)
 
 
@@ -250,27 +253,62 @@ def _features(tensors: dict[str, Tensor], n_features: int) -> Tensor | Matrix:
 def write_atomically(path: PathLike, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary path next to `path`, then rename it: no reader sees a partial file."""
     check_argument("path", path, PATH)
-    target = Path(path)
+    write_together({Path(path): write})
+
+
+def write_together(files: Mapping[Path, Callable[[Path], object]]) -> None:
+    """Write several files. After an interruption, all are old, all are new, or the last one is missing."""
+    written: dict[Path, Path] = {}
+    try:
+        for target, write in files.items():
+            written[target] = _new_temporary(target)
+            _write(written[target], write)
+        if len(files) > 1:
+            list(files)[-1].unlink(missing_ok=True)
+        for target, temporary in written.items():
+            os.replace(temporary, target)
+    finally:
+        for temporary in written.values():
+            temporary.unlink(missing_ok=True)
+
+
+def _new_temporary(target: Path) -> Path:
     if target.is_dir():
         raise HeterophilyError(f"expected the path of a file, got the folder {target}; add a file name")
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(target.parent, f".{target.name}.")
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=owned_name(f".{target.name}."))
     os.close(handle)
+    return Path(name)
+
+
+def _write(path: Path, write: Callable[[Path], object]) -> None:
     try:
-        write(Path(name))
-        with open(name, "rb") as file:
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, target)
-    finally:
-        Path(name).unlink(missing_ok=True)
+        write(path)
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+    os.chmod(path, 0o644)
+
+
+@contextmanager
+def unwritten_as_error(path: PathLike) -> Iterator[None]:
+    """Report a file that cannot be written, for example because the disk is full, in one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise HeterophilyError(f"cannot write {path} {explain_unwritten(error)}") from error
 
 
 def explain_unwritten(error: OSError) -> str:
     """Return the reason why a file could not be written, and what to do next."""
-    advice = "choose a folder in which you can write" if error.errno in READ_ONLY else "free space on the disk"
-    return f"({error}); {advice}"
+    if error.errno in FULL:
+        return f"({error}); free space on the disk"
+    return f"({error}); choose {'a folder in which you can write' if error.errno in READ_ONLY else 'another path'}"
 
 
 def safe_name(name: str) -> str:

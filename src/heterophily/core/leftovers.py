@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+GRAPHS, TEMPORARY = ".graphs-", "heterophily-"  # prefixes of temporary folders
 # Processes of other machines, which may share a folder, are assumed to run.
 _HOST = sha256(socket.gethostname().encode()).hexdigest()[:6]
 
@@ -34,7 +35,13 @@ def remove_leftovers(folder: Path, prefix: str) -> None:
                 path.unlink()
 
 
-def temporary_folder(folder: Path | None = None, *, prefix: str = "heterophily-") -> tempfile.TemporaryDirectory[str]:
+def remove_folders_of_killed(folder: Path) -> None:
+    """Remove the temporary folders of killed processes, in a folder of records and in that of the system."""
+    remove_leftovers(folder, GRAPHS)
+    remove_leftovers(Path(tempfile.gettempdir()), TEMPORARY)
+
+
+def temporary_folder(folder: Path | None = None, *, prefix: str = TEMPORARY) -> tempfile.TemporaryDirectory[str]:
     """Create a temporary folder, and remove those of killed processes.
 
     Examples

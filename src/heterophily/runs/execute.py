@@ -18,9 +18,9 @@ from types import FrameType
 from typing import Generic, TypeVar
 
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.files import explain_unwritten
+from heterophily.core.files import explain_unwritten, unwritten_as_error
 from heterophily.core.graph import Graph
-from heterophily.core.leftovers import temporary_folder
+from heterophily.core.leftovers import GRAPHS, remove_folders_of_killed, temporary_folder
 from heterophily.core.machine import n_cores
 from heterophily.runs.engines import Engine, open_engine
 from heterophily.runs.job import Job, Limits, RunOptions, now
@@ -109,7 +109,9 @@ def run_tasks(
     A task is a generator that yields one job after another and receives its record. A job whose record is in
     the store does not run again. Jobs that another command runs are checked again after all others.
     """
-    store.folder.mkdir(parents=True, exist_ok=True)
+    with unwritten_as_error(store.folder):
+        store.folder.mkdir(parents=True, exist_ok=True)
+    remove_folders_of_killed(store.folder)
     with _interruptible(), open_engine(engine, address, workers) as place:
         scheduler = _Scheduler(iter(tasks), store, options, place, on_outcome)
         try:
@@ -226,7 +228,9 @@ class _Scheduler(Generic[T]):
 def _shared_graphs(store: Store) -> Iterator[Callable[[Job], Job]]:
     """Return a function that saves the graph of a job to a file, for processes to load."""
     paths: dict[int, str] = {}
-    with temporary_folder(store.folder, prefix=".graphs-") as folder:
+    with unwritten_as_error(store.folder):
+        temporary = temporary_folder(store.folder, prefix=GRAPHS)
+    with temporary as folder:
 
         def send(job: Job) -> Job:
             graph = job.source

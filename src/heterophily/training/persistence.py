@@ -17,7 +17,7 @@ from torch import nn
 from heterophily.core.arguments import PATH, check_argument
 from heterophily.core.encoder import FeatureEncoder
 from heterophily.core.errors import HeterophilyError
-from heterophily.core.files import write_atomically
+from heterophily.core.files import unwritten_as_error, write_together
 from heterophily.core.graph import PARTS, Graph, Split
 from heterophily.core.types import Json, JsonObject, PathLike
 from heterophily.htmp.identity import identity_of
@@ -60,8 +60,14 @@ def save_classifier(fitted: "NodeClassifier", folder: PathLike) -> Path:
     check_argument("folder", folder, PATH)
     target, text = Path(folder), json.dumps(content)
     state = {name: tensor.detach().cpu().contiguous() for name, tensor in fitted.predictor_.state_dict().items()}
-    write_atomically(target / "weights.safetensors", lambda p: save_file(state, p))
-    write_atomically(target / "model.json", lambda p: p.write_text(text))
+    with unwritten_as_error(folder):
+        # Without `model.json`, which is written last, nothing is loaded: weights never belong to another model.
+        write_together(
+            {
+                target / "weights.safetensors": lambda p: save_file(state, p),
+                target / "model.json": lambda p: p.write_text(text),
+            }
+        )
     return target
 
 

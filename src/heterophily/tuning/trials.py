@@ -7,6 +7,7 @@ their records contain no test scores.
 import dataclasses
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from optuna.trial import Trial, TrialState
 
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.graph import Graph
+from heterophily.core.leftovers import remove_folders_of_killed
 from heterophily.core.types import Json, JsonObject, Settings
 from heterophily.htmp.identity import digest
 from heterophily.models import Model
@@ -163,6 +165,7 @@ def run_trials(
     `folder` contains the records. All searches share the workers, so none of them is idle at the end of a search.
     """
     store = Store(folder.resolve())
+    remove_folders_of_killed(store.folder)  # also if no trial is missing
     engine = "inline" if workers == 1 else "local"
     options = RunOptions(now(), threads or 1, attempts=MAX_ATTEMPTS)
     while any(plan.claims.count_missing() > 0 for plan in plans):
@@ -188,6 +191,10 @@ def trial_task(plan: SearchPlan, trial: Trial) -> Generator[Job, Record, tuple[S
         state = TrialState.PRUNED
     except (KeyboardInterrupt, GeneratorExit):
         release_trial(trial)
+        raise
+    except OSError:  # the study cannot be written, which is not a failure of the trial
+        with suppress(OSError):
+            release_trial(trial)
         raise
     except Exception as error:  # any failure is stored, and the search continues
         trial.set_user_attr("reason", str(error) or type(error).__name__)
