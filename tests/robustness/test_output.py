@@ -238,3 +238,24 @@ def test_finding_12_a_read_only_folder_is_not_called_a_full_disk(shell, source, 
         assert "choose a folder in which you can write" in text
         assert "Traceback" not in text
         assert "free space" not in text
+
+
+INTERRUPTED = """
+import atexit, os, signal, sys
+from heterophily.commands import main
+kill = lambda: os.kill(os.getpid(), signal.{name})
+{place}
+sys.argv = ["heterophily", "models", "--json"]
+main.main()
+"""
+PLACES = {"before the command": "main.app = kill", "at the exit": "atexit.register(kill)"}
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("place", PLACES)
+def test_finding_12_an_interruption_at_any_time_is_a_sentence(name, place):
+    code = INTERRUPTED.format(name=name, place=PLACES[place])
+    end = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert end.returncode in ((130,) if place == "before the command" else (0, -signal.SIGTERM)), end.stderr
+    assert "Traceback" not in end.stderr
+    assert end.stderr.startswith("heterophily: interrupted") == (place == "before the command")

@@ -4,6 +4,7 @@ Commands import heavy modules when they run, so `--help` prints immediately. Pro
 are reported in one sentence with exit code 2.
 """
 
+import atexit
 import signal
 import sys
 import warnings
@@ -31,6 +32,7 @@ for group in (graphs, models, explain, search, bench, study):
     app.add_typer(group.app)
 
 INTERRUPTED = 130  # exit code after Ctrl-C
+RESUME = "interrupted; run the same `bench`, `search`, `tune`, or `study` command again to resume it"
 INVALID = 2  # exit code after a problem with the input
 
 
@@ -50,8 +52,11 @@ def main() -> None:
         app()
     except SystemExit as end:
         if end.code == INTERRUPTED:
-            _print_error("interrupted; run the same `bench`, `search`, `tune`, or `study` command again to resume it")
+            _print_error(RESUME)
         raise
+    except KeyboardInterrupt:  # before Typer runs the command
+        _print_error(RESUME)
+        sys.exit(INTERRUPTED)
     except HeterophilyError as error:
         _print_error(str(error))
         sys.exit(INVALID)
@@ -60,6 +65,14 @@ def main() -> None:
     except OSError as error:
         _print_error(_explain(error))
         sys.exit(INVALID)
+    finally:
+        atexit.register(_ignore_interrupts)  # runs before the exit handlers of other libraries
+
+
+def _ignore_interrupts() -> None:
+    """Let a command that has finished end without a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _explain(error: OSError) -> str:
