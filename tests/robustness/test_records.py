@@ -1,11 +1,14 @@
-"""Findings 1, 4, and 7: records of other people change nothing outside the folder and no table silently."""
+"""Findings 1, 4, 7, and 9: records of other people change nothing outside the folder and no table silently."""
 
 import json
 
 import pytest
 
-from heterophily.core.errors import HeterophilyWarning
+from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.runs.record import Record, read_records, write_record
+from heterophily.studies import STUDIES
+from heterophily.views.page.data import read_studies
+from tests.robustness.kinds.results import STUDY_ROWS
 
 ESCAPES = ["../../../escaped", "/tmp/escaped", "..\\..\\escaped", "a/../../b", "..", "\0", "x" * 5000]
 
@@ -120,3 +123,17 @@ def test_finding_07_a_killed_run_with_a_date_in_the_future_runs_again(run, sourc
     path.write_text(json.dumps({**killed, "status": "error"}))
     assert run(*words)[0] == 1
     assert run(*words, "--retry")[0] == 0
+
+
+@pytest.mark.parametrize("keep", [0, 1, 7])
+@pytest.mark.parametrize("family", sorted({path.stem.split("-")[0] for path in STUDY_ROWS.glob("*.json")}))
+def test_finding_09_study_tables_with_missing_rows_are_drawn_or_refused(tmp_path, family, keep):
+    for path in STUDY_ROWS.glob(f"{family}*.json"):
+        (tmp_path / path.name).write_text(json.dumps(json.loads(path.read_text())[:keep]))
+    tables = read_studies(tmp_path)
+    for study in (study for study in STUDIES.values() if family in study.files):
+        for view in (study.charts, study.tables, study.findings, study.summary):
+            try:
+                view(tables)
+            except HeterophilyError as error:
+                assert "damaged or incomplete" in str(error)  # noqa: PT017
