@@ -16,7 +16,7 @@ RELEASE := build/release
 HETEROPHILY := $(BIN)/heterophily
 DEMO := demo
 
-.PHONY: help demo docs test lint types pytest install browser run-demo lowest release fuzz clean
+.PHONY: help demo docs test lint types pytest install browser run-demo lowest release fuzz chaos clean
 help:
 	@echo "make demo    diagnose a bundled graph, compare five methods on it, and write a report"
 	@echo "make test    run the linter, the type checker, and the tests, as continuous integration does"
@@ -24,6 +24,7 @@ help:
 	@echo "make lowest  run tests with the lowest supported versions of all dependencies"
 	@echo "make release build and check the wheel and the source distribution, and run the demo from the wheel"
 	@echo "make fuzz    try 10,000 damaged inputs; SEED=1 selects other ones"
+	@echo "make chaos   kill commands 300 times at random moments; SEED=1 selects other ones"
 	@echo "make clean   remove .venv, the demo, and caches"
 
 install: $(VENV)/.installed
@@ -92,6 +93,9 @@ SEED ?= 0
 
 fuzz: install
 	$(BIN)/python -m tests.robustness.fuzz --cases 10000 --seed $(SEED)
+
+chaos: install
+	$(BIN)/python -m tests.robustness.chaos --kills 300 --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) $(LOWEST) build demo dist .mypy_cache .ruff_cache .pytest_cache .coverage
