@@ -49,12 +49,11 @@ class Kind:
 
 
 KINDS = (
-    Kind("bench", BENCH, 30, has_workers=True),
+    Kind("bench", BENCH, 32, has_workers=True),
     Kind("bench twice", BENCH, 10, n_commands=2, has_workers=True),
-    Kind("search", (*SEARCH, "gcn"), 26),
+    Kind("search", (*SEARCH, "gcn"), 28),
     Kind("search twice", (*SEARCH, "--workers", "2", "gcn"), 8, 2, has_workers=True, is_deterministic=False),
     Kind("fit", ("fit", "--model", "gcn", *LONG), 22),
-    Kind("fit auto", ("fit", "--model", "auto", "--budget", "40s", "--workers", "2"), 4, 1, True, False),
 )
 
 
@@ -183,7 +182,7 @@ class Campaign:
     def outcome(self):
         """The results, without times and memory."""
         if not self.kind.is_deterministic:
-            return trial_states(self.out) if self.kind.words[0] == "search" else None
+            return trial_states(self.out)
         if self.kind.words[0] == "fit":
             return (self.out / "predictions.csv").read_text()
         if self.kind.words[0] == "search":
@@ -199,7 +198,7 @@ def workers_of(command):
             words = " ".join(process.cmdline())
             if "forkserver" in words and process.ppid() == command.pid:
                 servers.append(process)
-            elif "forkserver" in words or "auto.worker" in words:
+            elif "forkserver" in words:
                 workers.append(process)
     return workers, servers
 
