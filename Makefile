@@ -8,7 +8,7 @@ APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recomm
 # The environment of `make lowest`. PyTorch publishes builds without CUDA at https://download.pytorch.org/whl/cpu, which
 # TORCH_INDEX can name: `make lowest TORCH_INDEX=URL`. The default builds for Linux contain gigabytes of CUDA libraries.
 LOWEST := .venv-lowest
-LOWEST_TESTS ?= tests/core tests/data tests/htmp tests/training
+LOWEST_TESTS ?= tests/commands tests/core tests/data tests/htmp tests/training
 TORCH_INDEX ?=
 
 # `make release` runs the demo in another folder and with the command of another environment.

@@ -77,7 +77,8 @@ def test_search_reads_its_arguments(run):
 def test_study_reads_lists(run):
     text = 'graph = ["digits"]\nclasses = ["0", "1"]\nfigures = "none"\nout = "studies"\n'
     code, out, err = run(text, "study", "overlap", "--json")
-    assert (code, json.loads(out)["study"]) == (0, "overlap")
+    assert code == 0, err
+    assert json.loads(out)["study"] == "overlap"
     assert "wrote studies/overlap.json" in err
 
 

@@ -44,11 +44,13 @@ class ProgressDisplay:
         return ""
 
     def __enter__(self) -> Self:
-        self.bar.start()
+        if self.live:
+            self.bar.start()
         return self
 
     def __exit__(self, *reason: object) -> None:
-        self.bar.stop()
+        if self.live:  # rich 13 prints an empty line otherwise
+            self.bar.stop()
 
     def advance(self, amount: float) -> None:
         """Move the bar forward and update its text."""
