@@ -283,7 +283,8 @@ def fit_command(
 ) -> str:
     """The command that fits the same model again. The result of `auto` also depends on the speed of the machine."""
     words = ["heterophily", "fit", source, *_table(nodes), *table_words]
-    words += ["--model", model, "--seed", str(fitted.run_.seed)]
+    seed = fitted.random_state if isinstance(fitted.random_state, int) else fitted.run_.seed  # not of a candidate
+    words += ["--model", model, "--seed", str(seed)]
     words += ["--split", split] if split else []
     words += _objective(fitted)
     words += _race(fitted) if fitted.leaderboard_ else []
