@@ -97,7 +97,7 @@ def test_the_model_is_explained(results, capsys, tmp_path):
 def test_a_report_of_a_node_contains_its_neighborhood(results, capsys, tmp_path):
     assert run(["explain", results, "n7", "--report", tmp_path / "n7.html"]) == 0
     html = (tmp_path / "n7.html").read_text()
-    for text in ("node n7", "in the center", "speaks for", "Neighbors by class", "Weights of messages"):
+    for text in ("Node n7 of", "in the center", "speaks for", "Neighbors by class", "Weights of messages"):
         assert text in html, text
 
 

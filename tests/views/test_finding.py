@@ -47,6 +47,11 @@ def test_close_methods_are_named(finding):
     assert found.headline.endswith("the difference from MLP is not significant")
 
 
+def test_no_difference_is_significant_if_all_methods_are_close(finding):
+    found = finding({"d": {"gcn": 0.798, "mlp": 0.799, "cmgnn": 0.8}}, shift=1.0)
+    assert found.headline == "CMGNN leads on d with 80.0% accuracy; no difference is significant"
+
+
 def test_one_run_cannot_be_tested(finding):
     found = finding({"d": {"gcn": 0.5, "cmgnn": 0.8}}, splits=[0])
     assert "cannot be tested" in found.headline

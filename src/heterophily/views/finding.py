@@ -79,6 +79,8 @@ def _on_one(table: Table, dataset: str) -> Finding:
     elif not equal:
         others = "every tested method" if table.untested[dataset] else "every other method"
         tail = f", significantly more than {others}"
+    elif len(equal) == len(known) - 1 > 1:
+        tail = "; no difference is significant"
     else:
         shown = _join(map(title, equal)) if len(equal) <= MAX_LEADERS else f"{_number(len(equal))} methods"
         tail = f"; the difference from {shown} is not significant"
