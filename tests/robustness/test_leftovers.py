@@ -16,7 +16,9 @@ from heterophily.core import leftovers
 from heterophily.core.files import write_atomically
 from heterophily.core.leftovers import owned_name, temporary_folder
 from heterophily.runs.execute import run_jobs
+from heterophily.runs.job import RunOptions, now
 from heterophily.runs.store import Store
+from heterophily.runs.worker import run_here
 
 QUICK = {"max_epochs": 2, "width": 4}
 
@@ -118,3 +120,13 @@ def test_finding_11_a_kill_while_saving_leaves_nothing_after_the_next_save(tmp_p
     else:
         NodeClassifier.load(NodeClassifier("gcn", **QUICK).fit(graph, split="0").save(out))
     assert not [path for path in out.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_finding_11_a_run_without_its_command_records_no_failure(graph, source, tmp_path, is_gone):
+    """The next command may remove the graph of a killed one before the runs of the latter have noticed its end."""
+    (job,) = plan(["mlp"], {source: graph}, settings=QUICK, splits="0")
+    Path(source).unlink()
+    outcome = run_here(job, Store(tmp_path / "results"), RunOptions(now()), is_abandoned=lambda: is_gone)
+    assert (outcome.record is None, outcome.status) == (is_gone, "stopped" if is_gone else "")
+    assert len(list((tmp_path / "results").glob("*/*/*.json"))) == (not is_gone)

@@ -14,6 +14,7 @@ import threading
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import cast
@@ -57,7 +58,7 @@ def work(job: Job, store: Store, options: RunOptions, connection: Connection) ->
     threading.Thread(target=_exit_with_supervisor, args=(connection,), daemon=True).start()
     prepare_process(options.threads)
     warnings.simplefilter("ignore", HeterophilyWarning)  # the command prints to the terminal
-    outcome = run_here(job, store, options)
+    outcome = run_here(job, store, options, is_abandoned=connection.poll)
     if outcome.status == "busy":
         os._exit(BUSY)
     if outcome.status == "unwritten":
@@ -65,13 +66,20 @@ def work(job: Job, store: Store, options: RunOptions, connection: Connection) ->
         os._exit(UNWRITTEN)
 
 
-def run_here(job: Job, store: Store, options: RunOptions) -> Outcome:
-    """Run a job in this process unless its record exists, and write the record."""
+def run_here(
+    job: Job, store: Store, options: RunOptions, *, is_abandoned: Callable[[], bool] = lambda: False
+) -> Outcome:
+    """Run a job in this process unless its record exists, and write the record.
+
+    A failure after the supervisor is gone is not recorded: another command may have removed the graph.
+    """
     try:
         with store.lock(job):
             record = store.find_finished(job, options)
             if record is None:
                 record = resume_job(job, store.work_path(job).with_suffix(".pt"))
+                if not record.done and is_abandoned():
+                    return Outcome(job, None, "stopped")
                 _write(store, job, record, options.limits.patience)
             # The record exists: a process that acquires the lock from now on has nothing to do.
             store.remove_work_files(job)
