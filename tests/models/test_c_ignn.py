@@ -52,7 +52,7 @@ def recursion(network, graph, dense, *, attentive):
     [
         ({}, {}),
         ({"n_hops": 3, "n_layers": 2}, {}),
-        ({"embed": False, "n_hops": 2, "n_layers": 2}, {"embed": False}),
+        ({"embed_first": False, "n_hops": 2, "n_layers": 2}, {"embed": False}),
         ({"join": False, "n_layers": 2}, {"join": False}),
         ({"hop_norm": "layer"}, {"norm": True}),
         ({"activation": "none"}, {"relu": False}),
@@ -73,5 +73,5 @@ def test_the_variants_are_their_equations(graph, dense, agree, marked_dropout, v
 
 def test_sparse_features_are_aggregated_like_dense_ones(small_graph, dense, agree):
     graph = small_graph(sparse=True)
-    network = build("c-ignn", graph, embed=False, n_hops=2, **OPTIONS).eval()
+    network = build("c-ignn", graph, embed_first=False, n_hops=2, **OPTIONS).eval()
     agree(network, graph, lambda: concatenation(network, graph, dense, embed=False))

@@ -74,6 +74,6 @@ def test_a_ray_cluster_that_is_not_there_is_told(planned, tmp_path):
 @pytest.mark.parametrize(("engine", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_an_engine_that_is_not_installed_is_told(monkeypatch, engine, package):
     monkeypatch.setitem(sys.modules, package, None)
-    words = rf"--engine {engine} needs {package}; pip install 'heterophily\[{engine}\]'"
+    words = rf"--engine {engine} requires {package}, which is not installed; pip install 'heterophily\[{engine}\]'"
     with pytest.raises(HeterophilyError, match=words), open_engine(engine, "127.0.0.1:9", 1):
         pass

@@ -456,8 +456,8 @@ def test_a_graph_without_splits_gets_random_ones(graph, find):
         ({"settings": {"widht": 3}}, 'unknown setting of gcn "widht"'),
         ({"write": "gcn.json"}, "a .toml file, got 'gcn.json'"),
         ({"model": "htmp", "write": "gcn.toml"}, "a .py file, got 'gcn.toml'"),
-        ({"trials": 0}, "must be positive, got 0 and 1"),
-        ({"workers": 0}, "must be positive, got 3 and 0"),
+        ({"trials": 0}, "trials must be at least 1, got 0"),
+        ({"workers": 0}, "workers must be at least 1, got 0"),
     ],
 )
 def test_mistakes_are_named_before_anything_is_written(find, tmp_path, options, words):

@@ -82,6 +82,7 @@ def _one_hot(labels: Tensor, n_classes: int) -> Tensor:
 
 def _aggregate(operator: Operator, classes: Tensor) -> Tensor:
     """Return (A ⊙ B) C, the mean over the heads if there are several."""
+    operator = getattr(operator, "heads", operator)  # of an operator that concatenates its heads
     if isinstance(operator, Matrix) and operator.values.dim() == 2:
         heads = operator.values.shape[1]
         return (operator @ classes.unsqueeze(1).expand(-1, heads, -1).contiguous()).mean(dim=1)

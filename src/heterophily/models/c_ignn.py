@@ -39,7 +39,7 @@ class CIGNN(Method):
 
     variant: Annotated[Literal["concat", "residual", "attentive"], "How the hops are joined."] = "concat"
     n_hops: Annotated[PositiveInt, Choice(1, 2, 4, 8), "Hops K per layer of the variant `concat`."] = 1
-    embed: Annotated[bool, Choice(False, True), "Apply φ' before the first hop."] = True
+    embed_first: Annotated[bool, Choice(False, True), "Apply φ' before the first hop."] = True
     join: Annotated[bool, Choice(True, False), "Apply φ to the concatenation of all hops."] = True
     hop_norm: Annotated[HopNorm, Choice("none", "layer"), "Norm in φ."] = "none"
     input_dropout: Annotated[DropoutRate, Choice(0.0, 0.5, 0.8), "Dropout rate of the input of a layer."] = 0.8
@@ -60,11 +60,11 @@ class CIGNN(Method):
         return Architecture(
             channels=tuple(Power(k) * SymmetricMean() for k in range(self.n_hops + 1)),
             transform=DensePerChannel(
-                self.hidden_dropout if self.embed else self.input_dropout,
+                self.hidden_dropout if self.embed_first else self.input_dropout,
                 self.hop_norm,
                 self.activation,
-                self.embed,
-                self.input_dropout if self.embed else 0.0,
+                self.embed_first,
+                self.input_dropout if self.embed_first else 0.0,
             ),
             combine=joined if self.join else Concat(),
             head=Head(),

@@ -109,11 +109,11 @@ class SplitAttention(Attention):
 class SplitOperator:
     """An operator of several heads, applied to the parts of each row."""
 
-    of: Operator
+    heads: Operator
     n_heads: int
 
     def __matmul__(self, state: Tensor) -> Tensor:
-        return (self.of @ state.view(len(state), self.n_heads, -1)).flatten(1)
+        return (self.heads @ state.view(len(state), self.n_heads, -1)).flatten(1)
 
 
 def _width_of_head(width: int, n_heads: int) -> int:

@@ -26,7 +26,7 @@ from heterophily.core.types import FloatArray
 from heterophily.htmp.architecture import Architecture
 from heterophily.htmp.channel import Channel, Operator
 from heterophily.htmp.combine import AdaptiveSum, Add, SingleChannel, WeightedAdd
-from heterophily.htmp.fuse import LastLayer
+from heterophily.htmp.fuse import ConcatLayers, LastLayer
 from heterophily.htmp.guidance import ChannelInput, Complement, FixedGuidance, Ones
 from heterophily.htmp.method import Method, complete_architecture, make_method
 from heterophily.htmp.neighborhoods import Ego, adjacency_of
@@ -116,7 +116,8 @@ def aggregation_kind(method: Method) -> str:
         summed = type(architecture.fuse) in (LastLayer, WeightedLayerSum)
         if type(architecture.transform) is NoTransform and known and summed and _is_linear(method, architecture):
             return "propagation"
-        if isinstance(architecture.combine, SingleChannel | Add | WeightedAdd | AdaptiveSum | DegreeGatedSum):
+        mixed = isinstance(architecture.combine, SingleChannel | Add | WeightedAdd | AdaptiveSum | DegreeGatedSum)
+        if mixed and (summed or isinstance(architecture.fuse, ConcatLayers)):
             return "mixing"
     raise HeterophilyError(
         f"{method.name} does not mix fixed filters with known weights, so it has no desired "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from heterophily.core.chart import Axis, Chart, Mark
 from heterophily.core.errors import HeterophilyError
@@ -43,8 +43,6 @@ MAX_COLUMNS = 3  # panels next to each other
 COLUMN, PAGE = 3.4, 7.0  # inches, the widths of a column and of a page with two columns
 CELL, LEAST_CELL = 0.4, 0.2  # inches of a cell of a heat map of classes, and those below which it takes a page
 PIXEL = TEXT / 12 / 72  # inches of a pixel of text at a size of 12
-# Fonts that publishers accept, and the same bytes from the same figure.
-SAVING: "dict[Any, object]" = {"pdf.fonttype": 42, "svg.hashsalt": "heterophily"}
 
 
 def save_figures(charts: Sequence[Chart], folder: Path, *, extension: str = "png") -> list[Path]:
@@ -65,7 +63,8 @@ def save_figure(figure: "Figure", path: Path | str) -> Path:
     from matplotlib import rc_context
 
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(extension)
-    with rc_context(SAVING):
+    # Fonts that publishers accept, and the same bytes from the same figure.
+    with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "heterophily"}):
         write_atomically(target, lambda p: figure.savefig(p, format=extension, dpi=300, metadata=metadata))
     return target
 
