@@ -32,6 +32,7 @@ EDGES = torch.rand(5, 2, requires_grad=True)
         lambda here: quick().fit(np.zeros((3, 3))),
         lambda here: quick(threshold=np.zeros((3, 2))).fit(GRAPH, split="0"),
         lambda here: quick(threshold=sp.eye_array(3)).fit(GRAPH, split="0"),
+        lambda here: Graph.from_frames({"id": 3}, {"source": [1], "target": [2]}),
         lambda here: Graph.from_edges([(0, 1)], node_ids=sp.eye_array(3, 5)),
         lambda here: quick(batch_size=2**70).fit(GRAPH, split="0"),
         lambda here: quick(batch_size=GRAPH).fit(GRAPH, split="0"),

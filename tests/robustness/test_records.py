@@ -8,6 +8,7 @@ from heterophily.core.errors import HeterophilyError, HeterophilyWarning
 from heterophily.runs.record import Record, read_records, write_record
 from heterophily.studies import STUDIES
 from heterophily.views.page.data import read_studies
+from heterophily.views.svg import draw_chart
 from tests.robustness.kinds.results import STUDY_ROWS
 
 ESCAPES = ["../../../escaped", "/tmp/escaped", "..\\..\\escaped", "a/../../b", "..", "\0", "x" * 5000]
@@ -137,3 +138,18 @@ def test_finding_09_study_tables_with_missing_rows_are_drawn_or_refused(tmp_path
                 view(tables)
             except HeterophilyError as error:
                 assert "damaged or incomplete" in str(error)  # noqa: PT017
+
+
+def test_finding_09_a_study_table_without_a_name_is_refused(tmp_path):
+    rows = json.loads((STUDY_ROWS / "runtime.json").read_text())
+    names = [name for name, value in rows[0].items() if isinstance(value, str)]
+    messages = []
+    for name in names:
+        (tmp_path / "runtime.json").write_text(json.dumps([{**rows[0], name: None}, *rows[1:]]))
+        try:
+            charts = STUDIES["runtime"].charts(read_studies(tmp_path))
+        except HeterophilyError as error:
+            messages.append(str(error))
+        else:
+            assert all(draw_chart(chart) for chart in charts)
+    assert any("categories must be texts" in message for message in messages)

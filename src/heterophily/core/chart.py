@@ -27,6 +27,10 @@ class Axis:
     reverse: bool = False
     visible: bool = True
 
+    def __post_init__(self) -> None:
+        if not all(isinstance(name, str) for name in self.categories):  # of a damaged table
+            raise TypeError(f"categories must be texts, got {list(self.categories)!r:.200}")
+
     def position(self, value: Coordinate) -> float | None:
         """Return where a value is on the axis.
 

@@ -6,11 +6,12 @@ are equal. Missing values are empty cells, NaN, infinity, and the words in `MISS
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from heterophily.core.arguments import short_text
 from heterophily.core.errors import HeterophilyError
 from heterophily.core.extras import require
 from heterophily.core.types import FloatArray
@@ -53,7 +54,7 @@ def as_arrow(frame: Frame) -> "pa.Table":
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, Mapping):
-        return pa.table({str(name): _array(list(values)) for name, values in frame.items()})
+        return pa.table({str(name): _array(_listed(name, values)) for name, values in frame.items()})
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError as error:
@@ -63,6 +64,13 @@ def as_arrow(frame: Frame) -> "pa.Table":
         repeated = next(name for name, count in Counter(frame.columns).items() if count > 1)
         raise HeterophilyError(f"the table has column {repeated!r} twice; remove one of them") from error
     return pa.table({str(name): _series(table[name]) for name in table.columns})
+
+
+def _listed(name: str, values: Iterable[object]) -> list[object]:
+    try:
+        return list(values)
+    except TypeError as error:
+        raise HeterophilyError(f"column {name!r} must be a list of values, got {short_text(values)}") from error
 
 
 def _series(series: "nw.Series[object]") -> "pa.Array":  # type: ignore[name-defined]  # noqa: F821
