@@ -81,7 +81,7 @@ def rows(dataset: str, model: str, scores: Scores) -> tuple[str, str]:
 def main(folder: str) -> None:
     """Print the tables of a folder of records."""
     found = sorted(scores_of(Store(Path(folder)).read()).items())
-    tables = [rows(*key, scores) for key, scores in found if all(scores[direction] for direction in DIRECTIONS)]
+    tables = [rows(*key, each) for key, each in found if min(len(each[direction]) for direction in DIRECTIONS) > 1]
     print("| dataset | method | splits | symmetric | in | out | both | validation selects |")
     print("|---|---|---:|---|---|---|---|---|")
     print("\n".join(first for first, _ in tables))
