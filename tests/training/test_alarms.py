@@ -66,6 +66,16 @@ def test_a_single_class_is_predicted():
     assert "all 80 nodes are predicted as 'honest'; tune the threshold" in alarm.text
 
 
+def test_a_single_class_of_all_validation_nodes_is_predicted():
+    found = evidence()
+    predicted = found.labels.numpy().copy()
+    assert kinds(dataclasses.replace(found, predicted=predicted)) == []
+    predicted[found.split.val] = 0
+    (alarm,) = find_alarms(dataclasses.replace(found, predicted=predicted))
+    assert alarm.kind == "one_class"
+    assert f"all {len(found.split.val)} validation nodes are predicted as 'honest'" in alarm.text
+
+
 def test_a_model_is_not_better_than_the_shares_of_the_classes():
     assert trivial_score(evidence()) == 0.5
     assert kinds(with_run(scores={"val": {"accuracy": 0.5}})) == ["trivial"]

@@ -4,6 +4,8 @@ import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+MAX_NAMES = 100  # that an error lists; all methods and datasets, but not all nodes of a graph
+
 
 class HeterophilyError(ValueError):
     """A problem that the user can fix, such as invalid input.
@@ -30,7 +32,8 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> HeterophilyEr
     names = sorted(known)
     close = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     text = f'"{name[:200]}"' if isinstance(name, str) else " ".join(reprlib.repr(name).split())
-    options = ", ".join(names)
+    more = f", and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    options = ", ".join(names[:MAX_NAMES]) + more
     hint = f'did you mean "{close[0]}"?' if close else f"available: {options or 'none'}"
     return HeterophilyError(f"unknown {kind} {text}; {hint}")
 

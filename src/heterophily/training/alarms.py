@@ -87,14 +87,17 @@ def _untrained(e: Evidence) -> Alarm | None:
 
 
 def _one_class(e: Evidence) -> Alarm | None:
-    found = set(e.predicted.tolist())
-    known = e.labels[e.split.train].unique()
-    if len(found) != 1 or len(known) < 2:
-        return None
-    name = e.class_names[found.pop()]
-    n_classes = len(e.class_names)
-    advice = "tune the threshold, for example with --threshold f1, or " if n_classes == 2 else ""
-    return Alarm("one_class", f"all {len(e.predicted):,} nodes are predicted as {name!r}; {advice}balance the classes")
+    """Return an alarm if all nodes, or all validation nodes of different classes, are predicted as the same class."""
+    val = e.split.val.cpu()
+    nodes = {"nodes": (e.predicted, e.labels[e.split.train]), "validation nodes": (e.predicted[val], e.labels[val])}
+    for name, (predicted, labels) in nodes.items():
+        found = set(predicted.tolist())
+        if len(found) == 1 and len(labels.unique()) > 1:
+            predicted_class = e.class_names[found.pop()]
+            advice = "tune the threshold, for example with --threshold f1, or " if len(e.class_names) == 2 else ""
+            text = f"all {len(predicted):,} {name} are predicted as {predicted_class!r}; {advice}balance the classes"
+            return Alarm("one_class", text)
+    return None
 
 
 def _trivial(e: Evidence) -> Alarm | None:
