@@ -30,7 +30,7 @@ N_MEMBERS = "Number of networks whose predicted probabilities are averaged."
 MAX_LAYERS = 1000  # far above any useful value
 NO_SETTING = {"setting": False}  # marks a keyword argument that is not a setting
 # Settings keys and values of earlier versions, in TOML files and stored records.
-RENAMED_KEYS = {"hidden_share": "masked_fraction", "normalisation": "normalization"}
+RENAMED_KEYS = {"hidden_share": "masked_fraction", "normalisation": "normalization", "embed": "embed_first"}
 RENAMED_VALUES: dict[tuple[str, Value], Value] = {("hetero_message", "neighbour"): "neighbor"}
 
 
