@@ -1,8 +1,9 @@
-"""Select the members of an ensemble greedily on validation nodes, or the best single candidate.
+"""Select the members of an ensemble on validation nodes: the mean of the best candidates, unless another one is better.
 
-The greedy selection is repeated on random halves of the validation nodes. The weights are the mean over the halves,
-which depends less on single nodes than one selection. An ensemble is used only if those of the halves are better than
-the best candidate of their half, on average over the other halves, which did not select them.
+The score of the best of many candidates is too high, because it was chosen for its score, in particular if there are
+few validation nodes. The mean of several candidates with low log losses depends less on such a choice, so it is the
+default. A greedy selection, repeated on random halves of the validation nodes, or the best single candidate replaces
+it only if it is better on the other halves by more than one standard error.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,9 @@ from heterophily.training.scoring import Scoring
 MAX_MEMBERS = 6
 N_STEPS = 12  # members are selected with replacement
 N_REPEATS = 5
-MIN_NODES = 20  # validation nodes that a selection requires
+MIN_NODES = 5  # validation nodes that an ensemble requires
+MIN_HALVED_NODES = 20  # validation nodes that a comparison on halves requires
+N_BEST, MAX_ERRORS = 5, 6.0  # candidates of the mean, and their distance from the lowest log loss in standard errors
 BY_LOG_LOSS = ("accuracy",)  # scorings that are too coarse for a greedy selection
 
 
@@ -30,7 +33,7 @@ class Selection:
 
     weights: Tensor
     temperatures: Tensor
-    gain: float = 0.0  # mean difference to the best candidate in cross-validation
+    kind: str = "best"  # best, mean, or greedy
 
 
 def select_members(
@@ -40,14 +43,12 @@ def select_members(
     temperatures = torch.tensor([fit_temperature(each, labels) for each in logits])
     score = _Score([each / t for each, t in zip(logits, temperatures, strict=True)], labels, scoring)
     everything = torch.arange(len(labels))
-    best = score.best(everything)
-    weights = F.one_hot(torch.tensor(best), len(logits)).float()
-    if not ensemble or len(logits) == 1 or len(labels) < MIN_NODES:
-        return Selection(weights, temperatures)
-    gain, mean = score.select_on_halves(seed)
-    if gain > (0.0, 0.0):
-        weights = mean
-    return Selection(weights, temperatures, gain[0])
+    kind, weights = "best", score.single(everything)
+    if ensemble and len(logits) > 1 and len(labels) >= MIN_NODES:
+        kind, weights = "mean", score.mean_of_best(everything)
+        if len(labels) >= MIN_HALVED_NODES:
+            kind, weights = score.compare_on_halves(seed)
+    return Selection(weights, temperatures, kind)
 
 
 class _Score:
@@ -71,6 +72,19 @@ class _Score:
         scores = [self(row, nodes) for row in torch.eye(len(self.logits))]
         return max(range(len(scores)), key=lambda m: (*scores[m], -m))
 
+    def single(self, nodes: Tensor) -> Tensor:
+        """Return the weights of the best candidate alone, (M,)."""
+        return F.one_hot(torch.tensor(self.best(nodes)), len(self.logits)).float()
+
+    def mean_of_best(self, nodes: Tensor) -> Tensor:
+        """Return equal weights for the candidates with the lowest log loss, unless they are clearly worse, (M,)."""
+        losses = -self.logits[:, nodes].log_softmax(dim=2)[:, torch.arange(len(nodes)), self.labels[nodes]]  # (M, n)
+        order = losses.mean(dim=1).argsort(stable=True)[:N_BEST]
+        differences = losses[order] - losses[order[0]]
+        errors = differences.std(dim=1) / len(nodes) ** 0.5
+        close = order[differences.mean(dim=1) <= MAX_ERRORS * errors]
+        return torch.zeros(len(self.logits)).index_fill(0, close, 1 / len(close))
+
     def greedy(self, nodes: Tensor) -> Tensor:
         """Add the candidate that helps most, again and again, and return the best weights on the way, (M,)."""
         counts = torch.zeros(len(self.logits))
@@ -90,17 +104,26 @@ class _Score:
         score, log_loss = self(weights, nodes)
         return (log_loss, score) if self.by_log_loss else (score, log_loss)
 
-    def select_on_halves(self, seed: int) -> tuple[tuple[float, float], Tensor]:
-        """Return the mean gain of score and log loss over the best candidate on other nodes, and the mean weights."""
-        gains, weights = [], []
-        for half, rest in _halves(self.labels, self.scoring, seed):
-            single = F.one_hot(torch.tensor(self.best(half)), len(self.logits)).float()
-            weights.append(self.greedy(half))
-            gains.append(np.subtract(self(weights[-1], rest), self(single, rest)))
-        if not gains:
-            return (0.0, 0.0), torch.zeros(len(self.logits))
-        score, log_loss = np.mean(gains, axis=0).tolist()
-        return (score, log_loss), _largest(torch.stack(weights).mean(dim=0))
+    def compare_on_halves(self, seed: int) -> tuple[str, Tensor]:
+        """Return the kind and the weights of the selection that is best on the halves that did not select it."""
+        everything = torch.arange(len(self.labels))
+        result = ("mean", self.mean_of_best(everything))
+        pairs = _halves(self.labels, self.scoring, seed)
+        if not pairs:
+            return result
+        greedy = [self.greedy(half) for half, _ in pairs]
+        others = {"greedy": greedy, "best": [self.single(half) for half, _ in pairs]}
+        means = [self._objective(self.mean_of_best(half), rest)[0] for half, rest in pairs]
+        least = 0.0
+        for kind, weights in others.items():
+            values = [self._objective(each, rest)[0] for each, (_, rest) in zip(weights, pairs, strict=True)]
+            gains = np.subtract(values, means)
+            # The gains on different halves are not independent. One on all nodes has half of the variance.
+            if gains.mean() > max(least, float(gains.std(ddof=1)) / 2**0.5):
+                least = float(gains.mean())
+                chosen = _largest(torch.stack(greedy).mean(dim=0)) if kind == "greedy" else self.single(everything)
+                result = (kind, chosen)
+        return result
 
 
 def _largest(weights: Tensor) -> Tensor:

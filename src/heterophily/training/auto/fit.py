@@ -18,7 +18,7 @@ from heterophily.models.building import build_predictor
 from heterophily.models.ensemble import Ensemble, mean_logits, scaled_features, with_features
 from heterophily.training.auto.budget import DEFAULT_BUDGET, Clock, parse_budget
 from heterophily.training.auto.calibration import Calibration, fit_calibration, measure_calibration
-from heterophily.training.auto.ensemble import MIN_NODES, Selection, select_members
+from heterophily.training.auto.ensemble import MIN_HALVED_NODES, Selection, select_members
 from heterophily.training.auto.leaderboard import Leaderboard, with_weights
 from heterophily.training.auto.portfolio import BATCH_SIZE, LARGE, Candidate, choose_candidates, read_portfolio
 from heterophily.training.auto.race import LeaderboardCallback, run_race
@@ -57,8 +57,9 @@ def fit_auto(
 ) -> AutoFit:
     """Race the candidates of a portfolio on the training and validation nodes of a split.
 
-    The result is the best candidate, or a greedy ensemble if it is better on validation nodes. Its probabilities
-    are calibrated on the validation nodes. Test labels are used only for the final scores.
+    The result is the mean of the best candidates, or the best one or a greedy ensemble if that is clearly better on
+    validation nodes. Its probabilities are calibrated on the validation nodes. Test labels are used only for the final
+    scores.
     """
     clock = Clock(parse_budget(budget))
     if is_distributed():
@@ -69,7 +70,7 @@ def fit_auto(
     candidates = choose_candidates(shown, read_portfolio() if portfolio is None else portfolio, settings)
     with temporary_folder() as name:
         folder = Path(name)
-        n_seeds = N_SEEDS if ensemble and len(split.val) >= MIN_NODES else 1
+        n_seeds = N_SEEDS if ensemble and len(split.val) >= MIN_HALVED_NODES else 1
         board, candidates = run_race(
             shown, candidates, options, folder, clock=clock, workers=workers, n_seeds=n_seeds, on_update=on_update
         )
