@@ -1,8 +1,8 @@
 """Compare the verdicts of `diagnose` with the methods that win on held-out nodes.
 
 Run `python benchmarks/diagnosis.py` after `python benchmarks/diagnosis_truth.py`. It measures the probes of graphs that
-have none yet, and writes the tables of docs/evidence/diagnosis.md. With `--again`, it measures all probes again, which
-takes about ten minutes.
+have none yet, and writes the tables of docs/explanation/diagnosis.md. With `--again`, it measures all probes again,
+which takes about ten minutes.
 
 * **Truth.** Edges help if GCN, SAGE (`sage+`, two layers), or CMGNN scores higher than both MLP and boosted trees on
   the features. Because no network uses the labels of neighbors, boosted trees with them are compared, too. "Higher"
@@ -37,6 +37,7 @@ from heterophily.core.homophily import measure_homophily
 from heterophily.core.types import FloatArray
 
 WITH_EDGES, WITHOUT = ("gcn", "sage+", "cmgnn", LABELS), ("mlp", TREES)
+START, END = "<!-- confusion matrix -->", "<!-- end of the confusion matrix -->"
 N_ERRORS, UNCLEAR, TRAINING_ERROR = 2.5, 0.15, 0.02
 NOTHING, MISLEAD = "edges add nothing measurable", "edges mislead plain averaging"
 HELP = tuple(kind for kind in MODELS if kind not in (NOT_ENOUGH, NOTHING))
@@ -124,26 +125,65 @@ def confusion(title: str, cases: Sequence[Case]) -> list[str]:
     """Return the confusion matrix of some graphs in Markdown."""
     counts = Counter((case.truth, case.verdict.kind) for case in cases)
     rows = [
-        f"#### {title}: {len(cases)} graphs",
+        f"**{title}: {len(cases)} graphs.** {summary(cases)}",
         "",
         f"| truth | {' | '.join(MODELS)} |",
         f"|---|{'---:|' * len(MODELS)}",
     ]
     for truth in (GAINS, TIES, LOSES, NO_GAIN, IS_UNCLEAR):
         rows.append(f"| {truth} | {' | '.join(str(counts[truth, kind]) for kind in MODELS)} |")
+    return [*rows, ""]
+
+
+def summary(cases: Sequence[Case]) -> str:
+    """Return the shares of right, undecided, and wrong verdicts, and of gains from edges that depend on nothing."""
     clear = [case for case in cases if case.truth != IS_UNCLEAR]
-    wrong = [case.key for case in clear if case.is_wrong]
+    n, wrong = max(1, len(clear)), [case.key for case in clear if case.is_wrong]
     undecided = sum(case.verdict.kind == NOT_ENOUGH for case in clear)
-    n = max(1, len(clear))
-    rows += ["", f"Right {(len(clear) - len(wrong) - undecided) / n:.0%}, undecided {undecided / n:.0%}, wrong "]
-    rows[-1] += f"{len(wrong) / n:.1%} of {len(clear)} graphs with a clear truth."
-    return [*rows, f"Wrong: {', '.join(wrong)}"]
+    text = f"Of {len(clear)} graphs with a clear truth, {(len(clear) - len(wrong) - undecided) / n:.0%} are right, "
+    names = f" ({', '.join(wrong)})" if wrong else ""
+    text += f"{undecided / n:.0%} undecided, and {len(wrong) / n:.1%} wrong{names}."
+    if chance := [case for case in cases if case.pattern == "random"]:
+        n_false = sum(case.verdict.kind in HELP for case in chance)
+        text += f" The verdict is that edges help on {n_false} of {len(chance)} graphs with random edges."
+    return text
+
+
+def report(cases: Sequence[Case]) -> list[str]:
+    """Return all tables in Markdown."""
+    random = [case for case in cases if case.key.isdigit()]
+    odd, even = ([c for c in random if int(c.key) % 2 == parity] for parity in (1, 0))
+    real = [case for case in cases if not case.key.isdigit()]
+    return [
+        *confusion("Random graphs with odd numbers", odd),
+        *confusion("Random graphs with even numbers, on which thresholds were chosen", even),
+        *confusion("Real graphs", real),
+        *by_graph(real),
+    ]
+
+
+def by_graph(cases: Sequence[Case]) -> list[str]:
+    """Return one row for each graph in Markdown."""
+    rows = ["| graph | labeled nodes | truth | verdict | probability |", "|---|---:|---|---|---:|"]
+    for case in cases:
+        verdict = case.verdict
+        shown = "" if verdict.kind == NOT_ENOUGH else f"{verdict.probability:.1%}"
+        rows.append(f"| {case.key} | {case.probed['n_labeled']:,} | {case.truth} | {verdict.kind} | {shown} |")
+    return rows
+
+
+def replace_block(page: Path, rows: Sequence[str]) -> None:
+    """Write the tables between the two comments of a page."""
+    before, rest = page.read_text(encoding="utf-8").split(START)
+    after = rest.split(END)[1]
+    page.write_text("\n".join([before + START, "", *rows, "", END + after]), encoding="utf-8")
 
 
 def main() -> None:
-    """Measure what is missing, and print the tables."""
+    """Measure what is missing, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=Path("docs/diagnosis"))
+    parser.add_argument("--page", type=Path, default=Path("docs/explanation/diagnosis.md"))
     parser.add_argument("--again", action="store_true", help="measure all probes again")
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -156,11 +196,9 @@ def main() -> None:
         if key not in probed:
             probed[key] = probe(key)
             path.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in probed.values()))
-    cases = [Case(key, lines, probed[key]) for key, lines in truth.items()]
-    random = [case for case in cases if case.key.isdigit()]
-    for parity, title in enumerate(("Even numbers", "Odd numbers")):
-        print("\n".join(confusion(title, [c for c in random if int(c.key) % 2 == parity])))
-    print("\n".join(confusion("Real", [c for c in cases if not c.key.isdigit()])))
+    rows = report([Case(key, lines, probed[key]) for key, lines in truth.items()])
+    replace_block(given.page, rows)
+    print("\n".join(rows))
 
 
 if __name__ == "__main__":
