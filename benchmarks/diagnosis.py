@@ -13,7 +13,8 @@ which takes about ten minutes.
   averaging`, where GCN gains; and `edges add nothing measurable`, where edges help. `not enough labels to tell` is
   undecided.
 
-Thresholds of the verdict may be chosen only on graphs with even numbers. The tables report odd and even ones separately.
+Thresholds of the verdict may be chosen only on graphs with even numbers. The tables report odd and even ones
+separately.
 """
 
 import argparse

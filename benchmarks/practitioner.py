@@ -19,7 +19,8 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -36,6 +37,7 @@ from heterophily import load
 from heterophily.core import neighborhood as nb
 from heterophily.core.graph import Graph, Split
 from heterophily.models.ensemble import scaled_features, with_features
+from heterophily.training.auto.budget import Clock
 from heterophily.training.auto.fit import feature_scaling, fit_auto
 from heterophily.training.auto.task import TrainingOptions
 from heterophily.training.scoring import SCORINGS, Scoring
@@ -119,7 +121,7 @@ def fit(model: str, graph: Graph, split: Split, scoring: Scoring, args: argparse
     if model == "auto":
         options = TrainingOptions(scoring=scoring)
         workers = 1 if args.cpu_time else args.workers
-        with patch("time.monotonic", time.process_time) if args.cpu_time else nullcontext():
+        with cpu_clock() if args.cpu_time else nullcontext():
             found = fit_auto(graph, split, options, budget=args.budget, workers=workers)
         members = {entry.name: round(entry.weight, 3) for entry in found.leaderboard.members}
         done = {e.name: round(e.score, 4) for e in found.leaderboard.ranked if e.status == "done"}
@@ -131,6 +133,14 @@ def fit(model: str, graph: Graph, split: Split, scoring: Scoring, args: argparse
     scaled = with_features(graph, scaled_features(graph.features, *feature_scaling(graph)))
     _, run = train(method, scaled, split=split, progress=False, scoring=scoring, **(LIMITS | settings))
     return both(run.scores, scoring)
+
+
+@contextmanager
+def cpu_clock() -> Iterator[None]:
+    """Let the budget of auto count the CPU time of this process."""
+    clock = partial(Clock, start=time.process_time())
+    with patch("time.monotonic", time.process_time), patch("heterophily.training.auto.fit.Clock", clock):
+        yield
 
 
 def both(scores: dict[str, dict[str, float]], scoring: Scoring) -> dict[str, float]:

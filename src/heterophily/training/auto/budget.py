@@ -31,7 +31,7 @@ class Clock:
     """The time that is left of a budget."""
 
     budget: float  # seconds
-    start: float = field(default_factory=lambda: time.monotonic())
+    start: float = field(default_factory=time.monotonic)
 
     def left(self, share: float = 1.0, *, since: float = 0.0) -> float:
         """Return the seconds that are left, without the reserve for the end, of a share of the time after `since`."""
