@@ -38,6 +38,7 @@ EDGES = torch.rand(5, 2, requires_grad=True)
         lambda here: quick(batch_size=GRAPH).fit(GRAPH, split="0"),
         lambda here: FITTED.score(nodes=[]),
         lambda here: FITTED.score(GRAPH, nodes=[]),
+        lambda here: FITTED.score(small_graph(labels=None, splits=None)),
         lambda here: FITTED.predict("x"),
         lambda here: FITTED.save(3),
         lambda here: FITTED.explain("x"),

@@ -91,6 +91,8 @@ class Predictions(ClassifierMixin, MethodParameters):  # type: ignore[misc]
         use_split = graph is None and len(self.split_.test) > 0
         default = self.split_.test if use_split else scored.labeled.nonzero().squeeze(1)
         chosen = default if nodes is None else checked_nodes(nodes, scored)
+        if not len(chosen):
+            raise HeterophilyError(f"{scored.name} has no labeled nodes to score; pass a graph with labels")
         given = self.scoring if scoring is None else scoring
         found = self.scoring_ if given is None else find_scoring(given)
         logits = self._logits(scored).cpu()
