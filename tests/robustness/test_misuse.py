@@ -48,6 +48,7 @@ EDGES = torch.rand(5, 2, requires_grad=True)
         lambda here: cross_validate(quick(), "x"),
         lambda here: diagnose(3),
         GRAPH.save,
+        lambda here: GRAPH.save(3),
         lambda here: heterophily.bench(3, GRAPH, out=here),
         lambda here: heterophily.bench("gcn", 3, out=here),
         lambda here: heterophily.bench("gcn", GRAPH, out=None),

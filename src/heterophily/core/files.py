@@ -132,6 +132,7 @@ def read_graphml(path: Path) -> Graph:
 
 def save_graph(graph: Graph, path: PathLike) -> Path:
     """Write the graph atomically to a safetensors file."""
+    check_argument("path", path, PATH)
     if (suffix := Path(path).suffix) in (*SUFFIXES, ".npz", ".graphml"):
         raise HeterophilyError(f"a graph is saved as .safetensors, got {suffix}; change the extension")
     facts: JsonObject = {
