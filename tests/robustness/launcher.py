@@ -7,6 +7,7 @@ ends like any Python program, with everything that happens at its exit.
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -99,6 +100,7 @@ def exit_code(process):
 def prepare(words, *, log, environment, is_new=False):
     """Give a fork its own group, output, and environment. With `is_new`, it starts Python from the beginning."""
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for commands in the background
     null, output = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for old, new in ((null, 0), (output, 1), (output, 2)):
         os.dup2(old, new)

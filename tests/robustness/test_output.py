@@ -242,6 +242,7 @@ def test_finding_12_a_read_only_folder_is_not_called_a_full_disk(shell, source, 
 
 INTERRUPTED = """
 import atexit, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for commands in the background
 from heterophily.commands import main
 kill = lambda: os.kill(os.getpid(), signal.{name})
 {place}
